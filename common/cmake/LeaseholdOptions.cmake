@@ -1,0 +1,28 @@
+# Compiler settings for our own code; imported and generated code is exempt.
+set(LEASEHOLD_SANITIZE "" CACHE STRING "address (with undefined), thread, or empty")
+option(LEASEHOLD_CORE_ONLY "Only what has no gRPC in it" OFF)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# -g1 keeps line numbers for backtraces and halves link time.
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+if(LEASEHOLD_SANITIZE STREQUAL "address")
+  # soci's exceptions cross a library boundary without RTTI that vptr could use.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr
+                      -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
+  add_link_options(-fsanitize=address,undefined)
+elseif(LEASEHOLD_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1)
+  add_link_options(-fsanitize=thread)
+endif()
+
+set(LEASEHOLD_WARNINGS -Wall -Wextra -Wpedantic -Werror)
