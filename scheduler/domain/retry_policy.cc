@@ -1,0 +1,1 @@
+#include "scheduler/domain/retry_policy.h"

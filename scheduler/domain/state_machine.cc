@@ -1,0 +1,1 @@
+#include "scheduler/domain/state_machine.h"
