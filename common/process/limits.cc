@@ -1,0 +1,29 @@
+#include "common/process/limits.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/status/status.h"
+
+namespace leasehold {
+
+absl::StatusOr<int64_t> RaiseFileLimit() {
+  constexpr rlim_t kEnough = 65'536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return absl::ErrnoToStatus(errno, "open files: cannot read the limit");
+  }
+  const rlim_t wanted =
+      std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough));
+  if (wanted != limit.rlim_cur) {
+    limit.rlim_cur = wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+      return absl::ErrnoToStatus(errno, "open files: cannot raise the limit");
+    }
+  }
+  return static_cast<int64_t>(std::min(wanted, static_cast<rlim_t>(INT64_MAX)));
+}
+
+}  // namespace leasehold
