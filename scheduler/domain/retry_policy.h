@@ -2,8 +2,8 @@
 //
 // Source of the formula: RetryPolicy in proto/leasehold/v1/task.proto. The wait
 // before retry n is d to 1.2 d, evenly spread, where
-// d = min(initial_backoff * 2^(n-1), max_backoff / 1.2): never above max_backoff,
-// never all at one instant, and no n overflows.
+// d = min(initial_backoff * 2^(n-1), max_backoff / 1.2): never above
+// max_backoff, never all at one instant, and no n overflows.
 #ifndef SCHEDULER_DOMAIN_RETRY_POLICY_H_
 #define SCHEDULER_DOMAIN_RETRY_POLICY_H_
 

@@ -3,7 +3,8 @@
 //
 // Pure: no I/O, no clock, no locks, no randomness of its own. Callers pass the
 // row as it is locked now, the database's `now_us` and a jitter in [0, 1), and
-// hand the returned Change to the store, which writes it in the same transaction.
+// hand the returned Change to the store, which writes it in the same
+// transaction.
 #ifndef SCHEDULER_DOMAIN_STATE_MACHINE_H_
 #define SCHEDULER_DOMAIN_STATE_MACHINE_H_
 
@@ -31,7 +32,9 @@ struct TaskView {
 struct Change {
   std::optional<LiveTask> update;  // The live row as it shall stand.
   std::optional<EndedTask> end;    // The live row goes, this result comes.
-  std::optional<Attempt> attempt;  // Added to the history.
+  // Added to the history. A lease gets at most one: (task, lease_number) is a
+  // key. Releases and late reports add none.
+  std::optional<Attempt> attempt;
 
   bool writes() const { return update.has_value() || end.has_value(); }
 };
@@ -59,11 +62,13 @@ struct LeaseRef {
 
 struct Release {
   ReleaseReason reason = ReleaseReason::kUnspecified;
-  // Unset takes the reason's default: 5 s for REJECTED and UNKNOWN_TYPE, else 0.
+  // Unset takes the reason's default: 5 s for REJECTED and UNKNOWN_TYPE, else
+  // 0.
   std::optional<int64_t> delay_us;
 };
 
-// The end of a lease as its executor tells it: a result, an error, or a release.
+// The end of a lease as its executor tells it: a result, an error, or a
+// release.
 struct Report {
   LeaseRef lease;
   HolderId holder = 0;
@@ -80,6 +85,18 @@ struct ReportDecision {
   ReportDisposition disposition = ReportDisposition::kStale;
 };
 
+// A report of another lease_number or holder is STALE, one of a lease that is
+// closed already DUPLICATE; also when the task has ended. Late (the lease was
+// taken back and the task waits or is PAUSED), a success or an error that no
+// retry can help ends the task all the same; anything else is RECORDED too but
+// only closes the lease. With a cancellation under way only a success wins over
+// it. Errors and releases never leave a task without a next step:
+//   rate limited: attempt given back; FAILED(RATE_LIMITED) at 20 in a row.
+//   Errors
+//     of other kinds and expiries of a started task start that count anew,
+//     releases do not.
+//   a code of policy.non_retryable_codes fails at once whatever its class.
+//   retry_after is a floor for every kind of retry, at most 1 h.
 ReportDecision DecideReport(const TaskView& task, const Report& report,
                             double jitter);
 
@@ -87,7 +104,8 @@ ReportDecision DecideReport(const TaskView& task, const Report& report,
 // that the holder's incarnation has been heard of since the lease was made, so
 // that a lease that was never accepted is not held against the task.
 // Changes nothing unless the row is still leased under `lease` and its lease is
-// over by now_us.
+// over by now_us. LEASE_EXPIRED and NEVER_STARTED are codes like others: a
+// policy that lists them as non-retryable makes the task run at most once.
 Change DecideExpiry(const TaskView& task, const LeaseRef& lease,
                     bool spoke_again, double jitter);
 
@@ -96,13 +114,14 @@ Change DecideExpiry(const TaskView& task, const LeaseRef& lease,
 Change DecideNotHeld(const TaskView& task, const LeaseRef& lease,
                      HolderId holder);
 
-// expire_us has passed. Changes nothing while it has not.
+// expire_us has passed. Changes nothing while it has not. FAILED(EXPIRED) also
+// while a cancellation is under way.
 Change DecideExpireTime(const TaskView& task);
 
 enum class ControlOutcome {
-  kDone,          // Changed as asked.
-  kAlreadyDone,   // Stood like that already; nothing changed.
-  kWrongState,    // FAILED_PRECONDITION; nothing changed.
+  kDone,         // Changed as asked.
+  kAlreadyDone,  // Stood like that already; nothing changed.
+  kWrongState,   // FAILED_PRECONDITION; nothing changed.
   kNotFound,
 };
 struct ControlDecision {
@@ -115,7 +134,9 @@ struct ControlDecision {
 ControlDecision DecideCancel(const TaskView& task, int64_t lease_duration_us);
 // The cancel deadline of a RUNNING task has passed. Changes nothing otherwise.
 Change DecideCancelDeadline(const TaskView& task);
+// Waiting to PAUSED. Leased or ended: WRONG_STATE.
 ControlDecision DecidePause(const TaskView& task);
+// PAUSED to waiting. A live task that is not paused: ALREADY_DONE.
 ControlDecision DecideResume(const TaskView& task);
 
 // RetryTask of an ended task: the live row that brings it back, with fresh

@@ -2,9 +2,9 @@
 // how it ended. Plain values without behaviour; state_machine.h decides how one
 // becomes another.
 //
-// All times are microseconds since the Unix epoch, UTC, of the database's clock;
-// 0 means "not set". Enumerators carry the numbers of leasehold/v1/task.proto and
-// are what the database stores.
+// All times are microseconds since the Unix epoch, UTC, of the database's
+// clock; 0 means "not set". Enumerators carry the numbers of
+// leasehold/v1/task.proto and are what the database stores.
 #ifndef SCHEDULER_DOMAIN_TASK_H_
 #define SCHEDULER_DOMAIN_TASK_H_
 
@@ -119,7 +119,7 @@ struct TaskSpec {
   Payload payload;
   int priority = 5;  // 0 runs first, 9 last.
   std::string partition_key;
-  std::string idempotency_key;  // Empty means none.
+  std::string idempotency_key;                              // Empty means none.
   std::vector<std::pair<std::string, std::string>> labels;  // Sorted by key.
   RetryPolicySpec retry_policy;
   int64_t attempt_timeout_us = 0;  // 0 takes the queue's value.

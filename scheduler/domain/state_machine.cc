@@ -1,1 +1,0 @@
-#include "scheduler/domain/state_machine.h"
