@@ -1,0 +1,474 @@
+#include "tests/support/memory_task_store.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/domain/limits.h"
+#include "tests/support/memory_task_store_run.h"
+
+namespace leasehold::scheduler {
+
+int64_t MemoryTaskStore::Now() const {
+  return clock_ != nullptr ? absl::ToUnixMicros(clock_->Now()) : fake_now_us_;
+}
+
+bool MemoryTaskStore::Exists(TaskId id) const {
+  return live_.count(id) != 0 || ended_.count(id) != 0;
+}
+
+void MemoryTaskStore::SetLive(const LiveTask& row) {
+  EraseLive(row.id);
+  live_[row.id] = row;
+  if (row.phase == Phase::kWaiting) {
+    ready_.emplace(row.lane_id, row.priority, row.run_us, row.id);
+  }
+}
+
+void MemoryTaskStore::EraseLive(TaskId id) {
+  const auto found = live_.find(id);
+  if (found == live_.end()) return;
+  const LiveTask& row = found->second;
+  ready_.erase({row.lane_id, row.priority, row.run_us, row.id});
+  live_.erase(found);
+}
+
+// ---- kControl ----
+
+absl::StatusOr<int64_t> MemoryTaskStore::NowUs() {
+  return Run<absl::StatusOr<int64_t>>(StoreMethod::kNowUs, Role::kControl,
+                                      [&] { return Now(); });
+}
+
+absl::StatusOr<TaskId> MemoryTaskStore::ReserveIds(int64_t count) {
+  return Run<absl::StatusOr<TaskId>>(StoreMethod::kReserveIds, Role::kControl,
+                                     [&] {
+                                       const TaskId first = next_id_;
+                                       next_id_ += count;
+                                       return first;
+                                     });
+}
+
+absl::StatusOr<std::vector<LaneId>> MemoryTaskStore::InternLanes(
+    absl::Span<const std::pair<std::string, std::string>> names) {
+  using Result = absl::StatusOr<std::vector<LaneId>>;
+  return Run<Result>(
+      StoreMethod::kInternLanes, Role::kControl, [&]() -> Result {
+        std::set<std::pair<std::string, std::string>> missing;
+        for (const auto& name : names) {
+          if (lane_ids_.count(name) == 0) missing.insert(name);
+        }
+        if (lanes_.size() + missing.size() > static_cast<size_t>(kMaxLanes)) {
+          return absl::ResourceExhaustedError(absl::StrCat(
+              "lanes: more than ", kMaxLanes, " pairs of queue and type"));
+        }
+        std::vector<LaneId> ids;
+        for (const auto& name : names) {
+          const auto next = static_cast<LaneId>(lanes_.size() + 1);
+          const auto [found, made] = lane_ids_.emplace(name, next);
+          if (made) lanes_.push_back({next, name.first, name.second});
+          if (queues_.count(name.first) == 0) {
+            queues_[name.first].name = name.first;
+          }
+          ids.push_back(found->second);
+        }
+        return ids;
+      });
+}
+
+absl::StatusOr<std::vector<Lane>> MemoryTaskStore::ListLanes() {
+  return Run<absl::StatusOr<std::vector<Lane>>>(
+      StoreMethod::kListLanes, Role::kControl, [&] { return lanes_; });
+}
+
+absl::StatusOr<std::vector<QueueRow>> MemoryTaskStore::ListQueues() {
+  return Run<absl::StatusOr<std::vector<QueueRow>>>(
+      StoreMethod::kListQueues, Role::kControl, [&] {
+        std::vector<QueueRow> rows;
+        for (const auto& [name, row] : queues_) rows.push_back(row);
+        return rows;
+      });
+}
+
+absl::StatusOr<HolderId> MemoryTaskStore::InternHolder(
+    const std::string& executor_id, const std::string& incarnation) {
+  return Run<absl::StatusOr<HolderId>>(
+      StoreMethod::kInternHolder, Role::kControl, [&] {
+        const std::pair<std::string, std::string> name(executor_id,
+                                                       incarnation);
+        auto found = std::find(holders_.begin(), holders_.end(), name);
+        if (found == holders_.end()) found = holders_.insert(found, name);
+        return static_cast<HolderId>(found - holders_.begin() + 1);
+      });
+}
+
+absl::StatusOr<std::vector<LeasedTask>> MemoryTaskStore::ListLeases(
+    HolderId holder) {
+  return Run<absl::StatusOr<std::vector<LeasedTask>>>(
+      StoreMethod::kListLeases, Role::kControl, [&] {
+        return LeasedWhere(
+            [&](const LiveTask& row) { return row.holder == holder; });
+      });
+}
+
+template <typename Want>
+std::vector<LeasedTask> MemoryTaskStore::LeasedWhere(Want want) const {
+  std::vector<LeasedTask> leases;
+  for (const auto& [id, row] : live_) {
+    if (row.phase != Phase::kLeased || !want(row)) continue;
+    LeasedTask lease;
+    lease.lease = {id, row.lease_number};
+    lease.lane_id = row.lane_id;
+    lease.holder = row.holder;
+    lease.state = row.state;
+    lease.lease_expire_us = row.lease_expire_us;
+    lease.state_us = row.state_us;
+    lease.cancel_expire_us = row.cancel_expire_us;
+    leases.push_back(lease);
+  }
+  return leases;
+}
+
+// ---- kSubmit ----
+
+absl::StatusOr<std::vector<absl::StatusOr<std::vector<SubmittedTask>>>>
+MemoryTaskStore::SubmitTasks(absl::Span<const std::vector<NewTask>> calls) {
+  using Answers = std::vector<absl::StatusOr<std::vector<SubmittedTask>>>;
+  return Run<absl::StatusOr<Answers>>(StoreMethod::kSubmitTasks, Role::kSubmit,
+                                      [&] {
+                                        Answers answers;
+                                        for (const auto& call : calls)
+                                          answers.push_back(SubmitCall(call));
+                                        return answers;
+                                      });
+}
+
+absl::StatusOr<std::vector<SubmittedTask>> MemoryTaskStore::SubmitCall(
+    const std::vector<NewTask>& call) {
+  std::vector<SubmittedTask> submitted;
+  std::vector<const NewTask*> missing;
+  Keys fresh;
+  for (const NewTask& task : call) {
+    if (const auto known = FindKnown(task, fresh); known.has_value()) {
+      if (!known->ok()) return known->status();
+      submitted.push_back(**known);
+      continue;
+    }
+    if (!task.spec.idempotency_key.empty()) {
+      fresh[{task.spec.queue, task.spec.idempotency_key}] = {task.id,
+                                                             task.content_hash};
+    }
+    missing.push_back(&task);
+    submitted.push_back(
+        {task.id, false, Now(), std::max(Now(), task.spec.schedule_us)});
+  }
+  for (auto& [name, key] : fresh) keys_[name] = key;
+  for (const NewTask* task : missing) {
+    bodies_[task->id] = {task->lane_id, task->spec, Now()};
+    SetLive(NewLiveTask(task->id, task->lane_id, task->spec, Now()));
+    if (task->spec.expire_us != 0) expire_us_[task->id] = task->spec.expire_us;
+  }
+  return submitted;
+}
+
+// The task that a new one turns out to be; nullopt if it is new indeed.
+std::optional<absl::StatusOr<SubmittedTask>> MemoryTaskStore::FindKnown(
+    const NewTask& task, const Keys& fresh) {
+  // The call is repeated, since its first outcome was unknown.
+  if (const auto body = bodies_.find(task.id);
+      body != bodies_.end() && Exists(task.id)) {
+    return SubmittedTask{
+        task.id, false, body->second.create_us,
+        std::max(body->second.create_us, task.spec.schedule_us)};
+  }
+  if (task.spec.idempotency_key.empty()) return std::nullopt;
+  const std::pair<std::string, std::string> name(task.spec.queue,
+                                                 task.spec.idempotency_key);
+  const Key* key = nullptr;
+  if (const auto found = fresh.find(name); found != fresh.end()) {
+    key = &found->second;
+  } else if (const auto stored = keys_.find(name);
+             stored != keys_.end() && Exists(stored->second.id)) {
+    key = &stored->second;
+  }
+  if (key == nullptr) return std::nullopt;
+  if (key->content_hash != task.content_hash) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("task.idempotency_key: taken by task ", key->id,
+                     ", whose queue, type or payload is different"));
+  }
+  return SubmittedTask{key->id, true, 0, 0};
+}
+
+// ---- kClaim ----
+
+absl::StatusOr<std::vector<ReadyHead>> MemoryTaskStore::ListReadyHeads() {
+  return Run<absl::StatusOr<std::vector<ReadyHead>>>(
+      StoreMethod::kListReadyHeads, Role::kClaim, [&] {
+        std::vector<ReadyHead> heads;
+        for (const auto& [lane_id, priority, run_us, id] : ready_) {
+          if (heads.empty() || heads.back().lane_id != lane_id ||
+              heads.back().priority != priority) {
+            heads.push_back({lane_id, priority, run_us});
+          }
+        }
+        return heads;
+      });
+}
+
+absl::StatusOr<ReadyPage> MemoryTaskStore::ScanReady(
+    LaneId lane_id, int priority, int64_t after_run_us, TaskId after_id,
+    int64_t until_us, int limit) {
+  return Run<absl::StatusOr<ReadyPage>>(
+      StoreMethod::kScanReady, Role::kClaim, [&] {
+        ReadyPage page;
+        page.now_us = Now();
+        page.complete = true;
+        for (auto row = ready_.upper_bound(
+                 {lane_id, priority, after_run_us, after_id});
+             row != ready_.end(); ++row) {
+          const auto& [lane, row_priority, run_us, id] = *row;
+          if (lane != lane_id || row_priority != priority ||
+              run_us > until_us) {
+            break;
+          }
+          if (page.tasks.size() >= static_cast<size_t>(std::max(limit, 0))) {
+            page.complete = false;
+            break;
+          }
+          const LiveTask& live = live_.at(id);
+          page.tasks.push_back({id, lane, row_priority, run_us,
+                                live.lease_number, live.attempt});
+        }
+        return page;
+      });
+}
+
+absl::StatusOr<ClaimResult> MemoryTaskStore::ClaimLeases(
+    absl::Span<const Claim> claims) {
+  return Run<absl::StatusOr<ClaimResult>>(
+      StoreMethod::kClaimLeases, Role::kClaim, [&] {
+        ClaimResult result;
+        result.now_us = Now();
+        for (const Claim& claim : claims) {
+          const auto found = live_.find(claim.id);
+          const bool won = found != live_.end() &&
+                           found->second.phase == Phase::kWaiting &&
+                           found->second.run_us <= Now() &&
+                           found->second.lease_number == claim.lease_number;
+          result.won.push_back(won);
+          if (!won) continue;
+          LiveTask row = found->second;
+          row.phase = Phase::kLeased;
+          row.state = TaskState::kDispatched;
+          ++row.attempt;
+          ++row.lease_number;
+          row.holder = claim.holder;
+          row.lease_end = LeaseEnd::kOpen;
+          row.lease_expire_us = Now() + claim.lease_us;
+          row.attempt_expire_us = 0;
+          row.cancel_expire_us = 0;
+          row.state_us = Now();
+          SetLive(row);
+        }
+        return result;
+      });
+}
+
+absl::StatusOr<std::vector<LeaseBody>> MemoryTaskStore::LoadLeaseBodies(
+    absl::Span<const TaskId> ids, int64_t max_bytes) {
+  return Run<absl::StatusOr<std::vector<LeaseBody>>>(
+      StoreMethod::kLoadLeaseBodies, Role::kClaim, [&] {
+        std::vector<LeaseBody> bodies;
+        int64_t bytes = 0;
+        for (const TaskId id : ids) {
+          const auto found = bodies_.find(id);
+          if (found == bodies_.end()) continue;
+          LeaseBody body{id, found->second.spec, ""};
+          if (const auto saved = checkpoints_.find(id);
+              saved != checkpoints_.end()) {
+            body.checkpoint = saved->second;
+          }
+          bytes += static_cast<int64_t>(body.spec.payload.bytes.size() +
+                                        body.checkpoint.size());
+          bodies.push_back(std::move(body));
+          if (bytes > max_bytes) break;
+        }
+        return bodies;
+      });
+}
+
+// ---- kRenew ----
+
+LiveTask* MemoryTaskStore::HeldLive(const LeaseRef& lease, HolderId holder) {
+  const auto found = live_.find(lease.task_id);
+  if (found == live_.end()) return nullptr;
+  LiveTask& row = found->second;
+  const bool held = row.phase == Phase::kLeased &&
+                    row.lease_number == lease.lease_number &&
+                    row.holder == holder;
+  return held ? &row : nullptr;
+}
+
+absl::StatusOr<std::vector<RenewOutcome>> MemoryTaskStore::RenewLeases(
+    absl::Span<const Renewal> renewals) {
+  return Run<absl::StatusOr<std::vector<RenewOutcome>>>(
+      StoreMethod::kRenewLeases, Role::kRenew, [&] {
+        std::vector<RenewOutcome> outcomes;
+        for (const Renewal& renewal : renewals) {
+          outcomes.push_back(Renew(renewal));
+        }
+        return outcomes;
+      });
+}
+
+RenewOutcome MemoryTaskStore::Renew(const Renewal& renewal) {
+  LiveTask* row = HeldLive(renewal.lease, renewal.holder);
+  if (row == nullptr) return RenewOutcome::kLost;
+  const auto passed = [&](int64_t us) { return us != 0 && us <= Now(); };
+  const bool cancelling = row->cancel_expire_us != 0;
+  if (passed(row->attempt_expire_us) || passed(row->cancel_expire_us)) {
+    return cancelling ? RenewOutcome::kCancelRequested : RenewOutcome::kLost;
+  }
+  row->lease_expire_us =
+      std::max(row->lease_expire_us, Now() + renewal.lease_us);
+  if (renewal.start_us != 0 && row->state == TaskState::kDispatched) {
+    row->state = TaskState::kRunning;
+    row->state_us = Now();
+    row->start_us = renewal.start_us;
+    row->attempt_expire_us =
+        renewal.start_us + renewal.attempt_timeout_us + kAttemptTimeoutGraceUs;
+  }
+  return cancelling ? RenewOutcome::kCancelRequested : RenewOutcome::kRenewed;
+}
+
+absl::Status MemoryTaskStore::SaveLeaseUpdates(
+    absl::Span<const LeaseUpdate> updates) {
+  return Run<absl::Status>(StoreMethod::kSaveLeaseUpdates, Role::kControl, [&] {
+    for (const LeaseUpdate& update : updates) {
+      if (HeldLive(update.lease, update.holder) == nullptr) continue;
+      const TaskId id = update.lease.task_id;
+      if (update.progress.has_value()) progress_[id] = *update.progress;
+      if (update.checkpoint.has_value()) {
+        checkpoints_[id] = *update.checkpoint;
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+
+// ---- kFinish ----
+
+TaskView MemoryTaskStore::ViewOf(TaskId id, EndedTask* ended) const {
+  TaskView view;
+  view.now_us = Now();
+  if (const auto found = live_.find(id); found != live_.end()) {
+    view.live = &found->second;
+    const TaskSpec& spec = bodies_.at(id).spec;
+    const auto queue = queues_.find(spec.queue);
+    view.policy = ResolveRetryPolicy(
+        spec.retry_policy, queue == queues_.end() ? RetryPolicySpec{}
+                                                  : queue->second.retry_policy);
+    const auto expire = expire_us_.find(id);
+    view.expire_us = expire == expire_us_.end() ? 0 : expire->second;
+  } else if (const auto row = ended_.find(id); row != ended_.end()) {
+    ended->state = row->second.state;
+    ended->lease_number = row->second.lease_number;
+    ended->holder = row->second.holder;
+    view.ended = ended;
+  }
+  return view;
+}
+
+absl::Status MemoryTaskStore::ChangeTasks(
+    absl::Span<const TaskId> ids,
+    absl::FunctionRef<Change(size_t, const TaskView&)> decide, Role role) {
+  return Run<absl::Status>(StoreMethod::kChangeTasks, role, [&] {
+    if (std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) !=
+        ids.end()) {
+      return absl::InvalidArgumentError(
+          "ChangeTasks: ids, want ascending and distinct");
+    }
+    std::vector<Change> changes(ids.size());
+    for (int round = 0; round < (repeat_decisions_ ? 2 : 1); ++round) {
+      for (size_t i = 0; i < ids.size(); ++i) {
+        EndedTask ended;
+        changes[i] = decide(i, ViewOf(ids[i], &ended));
+      }
+    }
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (changes[i].writes() && live_.count(ids[i]) == 0) {
+        return absl::InternalError(
+            absl::StrCat("ChangeTasks: task ", ids[i], " is not live"));
+      }
+    }
+    for (size_t i = 0; i < ids.size(); ++i) Apply(ids[i], changes[i]);
+    return absl::OkStatus();
+  });
+}
+
+void MemoryTaskStore::Apply(TaskId id, const Change& change) {
+  if (change.writes() && change.attempt.has_value()) {
+    attempts_[id][change.attempt->lease_number] = *change.attempt;
+  }
+  if (change.end.has_value()) {
+    EraseLive(id);
+    ended_[id] = *change.end;
+    checkpoints_.erase(id);
+    progress_.erase(id);
+    expire_us_.erase(id);
+  } else if (change.update.has_value()) {
+    SetLive(*change.update);
+  }
+}
+
+absl::StatusOr<std::vector<LeasedTask>> MemoryTaskStore::FindExpiredLeases(
+    int limit) {
+  return Run<absl::StatusOr<std::vector<LeasedTask>>>(
+      StoreMethod::kFindExpiredLeases, Role::kFinish, [&] {
+        std::vector<LeasedTask> expired = LeasedWhere(
+            [&](const LiveTask& row) { return row.lease_expire_us <= Now(); });
+        std::stable_sort(expired.begin(), expired.end(),
+                         [](const LeasedTask& a, const LeasedTask& b) {
+                           return a.lease_expire_us < b.lease_expire_us;
+                         });
+        if (expired.size() > static_cast<size_t>(limit)) expired.resize(limit);
+        return expired;
+      });
+}
+
+absl::StatusOr<std::vector<TaskId>> MemoryTaskStore::FindExpiredTasks(
+    int limit) {
+  return Run<absl::StatusOr<std::vector<TaskId>>>(
+      StoreMethod::kFindExpiredTasks, Role::kFinish, [&] {
+        std::vector<std::pair<int64_t, TaskId>> expired;
+        for (const auto& [id, expire_us] : expire_us_) {
+          if (expire_us <= Now()) expired.emplace_back(expire_us, id);
+        }
+        std::sort(expired.begin(), expired.end());
+        std::vector<TaskId> ids;
+        for (const auto& [expire_us, id] : expired) {
+          if (ids.size() >= static_cast<size_t>(limit)) break;
+          ids.push_back(id);
+        }
+        return ids;
+      });
+}
+
+absl::StatusOr<std::vector<TaskId>> MemoryTaskStore::FindOverdueCancels(
+    int limit) {
+  return Run<absl::StatusOr<std::vector<TaskId>>>(
+      StoreMethod::kFindOverdueCancels, Role::kFinish, [&] {
+        std::vector<TaskId> ids;
+        for (const LeasedTask& lease : LeasedWhere([&](const LiveTask& row) {
+               return row.cancel_expire_us != 0 &&
+                      row.cancel_expire_us <= Now();
+             })) {
+          if (ids.size() >= static_cast<size_t>(limit)) break;
+          ids.push_back(lease.lease.task_id);
+        }
+        return ids;
+      });
+}
+
+}  // namespace leasehold::scheduler
