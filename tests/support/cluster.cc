@@ -77,8 +77,12 @@ void SchedulerProcess::Start() {
   WaitUntilServing();
 }
 
-std::string SchedulerProcess::HttpUrl(const std::string& path) const {
-  return "http://" + LoopbackAddress(http_port_) + path;
+int SchedulerProcess::HttpStatus(const std::string& path) const {
+  return HttpGet(http_port_, path).status;
+}
+
+std::string SchedulerProcess::HttpBody(const std::string& path) const {
+  return HttpGet(http_port_, path).body;
 }
 
 double SchedulerProcess::Metric(const std::string& name) const {

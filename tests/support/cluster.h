@@ -43,7 +43,8 @@ class SchedulerProcess {
   TaskClient& client() { return *client_; }
   int port() const { return port_; }
   const std::string& address() const { return address_; }
-  std::string HttpUrl(const std::string& path) const;
+  int HttpStatus(const std::string& path) const;
+  std::string HttpBody(const std::string& path) const;
   // Sum over the label sets of a metric; -1 when there is none.
   double Metric(const std::string& name) const;
   std::string Log() const;
