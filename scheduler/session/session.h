@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "scheduler/session/messages.h"
 
 namespace leasehold::scheduler {
