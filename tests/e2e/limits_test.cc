@@ -24,7 +24,7 @@ class Limits : public testing::Test {
     cluster_ = new Cluster(SharedDatabase());
     scheduler_ = &cluster_->StartScheduler();
     cluster_->StartExecutor(BuiltInHandlers("q"));
-    cluster_->StartExecutor(ShellHandler("sh", "run", R"(eval "$(cat)")"));
+    cluster_->StartExecutor(ShellHandler("sh", "run", R"sh(eval "$(cat)")sh"));
   }
   static void TearDownTestSuite() { delete cluster_; }
 
