@@ -35,6 +35,8 @@ struct Change {
   // Added to the history. A lease gets at most one: (task, lease_number) is a
   // key. Releases and late reports add none.
   std::optional<Attempt> attempt;
+  // Of a release: saved with `update`, for the next attempt.
+  std::optional<std::string> checkpoint;
 
   bool writes() const { return update.has_value() || end.has_value(); }
 };
@@ -78,6 +80,8 @@ struct Report {
   // The report itself is bad, such as too large; `outcome` then holds the
   // non-retryable error that says so, and the disposition is REFUSED.
   bool refused = false;
+  // Of a release: handed to the next attempt.
+  std::optional<std::string> checkpoint;
 };
 
 struct ReportDecision {

@@ -1,6 +1,7 @@
 // How services store tasks; submit_batcher.h is the implementation.
 //
-//   submitter.Submit({spec}, [](absl::StatusOr<std::vector<SubmittedTask>> r) {..});
+//   submitter.Submit({spec}, [](absl::StatusOr<std::vector<SubmittedTask>> r)
+//   {..});
 #ifndef SCHEDULER_ENGINE_TASK_SUBMITTER_H_
 #define SCHEDULER_ENGINE_TASK_SUBMITTER_H_
 

@@ -1,6 +1,7 @@
 // The executor protocol in the scheduler's own words: what arrives on a session
-// and what leaves it. The same shapes as proto/leasehold/v1/executor_service.proto,
-// without gRPC or Protobuf; scheduler/rpc converts.
+// and what leaves it. The same shapes as
+// proto/leasehold/v1/executor_service.proto, without gRPC or Protobuf;
+// scheduler/rpc converts.
 #ifndef SCHEDULER_SESSION_MESSAGES_H_
 #define SCHEDULER_SESSION_MESSAGES_H_
 
@@ -61,7 +62,7 @@ struct HeartbeatMessage {
 struct LeaseOutcome {  // A result, an error, or a release.
   LeaseRef lease;
   std::variant<Payload, TaskError, Release> outcome;
-  bool refused = false;  // See Report::refused.
+  bool refused = false;                   // See Report::refused.
   std::optional<std::string> checkpoint;  // Of a release.
 };
 

@@ -1,8 +1,8 @@
 // One executor's session: the rules of OpenSession, without gRPC.
 //
-// The transport (scheduler/rpc) hands every message in, in order, and implements
-// SessionSink for what goes out. Nothing here blocks or touches the database:
-// work is posted to the batchers, whose threads call back.
+// The transport (scheduler/rpc) hands every message in, in order, and
+// implements SessionSink for what goes out. Nothing here blocks or touches the
+// database: work is posted to the batchers, whose threads call back.
 #ifndef SCHEDULER_SESSION_SESSION_H_
 #define SCHEDULER_SESSION_SESSION_H_
 
@@ -19,8 +19,8 @@ namespace leasehold::scheduler {
 class SessionSink {
  public:
   virtual ~SessionSink() = default;
-  // Messages leave in the order of the calls. When the outbox is over its bound,
-  // the sink drops the stream by itself: the peer does not read.
+  // Messages leave in the order of the calls. When the outbox is over its
+  // bound, the sink drops the stream by itself: the peer does not read.
   virtual void Send(SchedulerMessage message) = 0;
   // Ends the stream with `status` once what was sent before has been written.
   virtual void Close(absl::Status status) = 0;

@@ -1,0 +1,104 @@
+// The tasks that wait, as far as this replica remembers them: per lane and
+// priority, by due time, then id. Filled by submits and retries of this
+// replica, and by scans of the database. Never the truth: a claim that fails
+// drops the entry.
+#ifndef SCHEDULER_DISPATCH_READY_INDEX_H_
+#define SCHEDULER_DISPATCH_READY_INDEX_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "scheduler/dispatch/placement.h"
+#include "scheduler/dispatch/ready_shelf.h"
+#include "scheduler/domain/limits.h"
+#include "scheduler/engine/change_listener.h"
+#include "scheduler/engine/db_clock.h"
+#include "scheduler/engine/ready_feed.h"
+
+namespace leasehold::scheduler {
+
+// Thread-safe. Only lanes that a session of this replica serves are kept.
+class ReadyIndex : public ReadyFeed, public ChangeListener {
+ public:
+  // Holds at most `max_tasks`, and payloads of at most `max_spec_bytes`; tasks
+  // beyond that are kept without their payload, or read again later. `wake` is
+  // called, without locks, when something came that may be leased.
+  ReadyIndex(const DbClock& clock, size_t max_tasks, size_t max_spec_bytes,
+             std::function<void()> wake);
+
+  // A session that serves `lanes` came or went.
+  void Serve(absl::Span<const LaneId> lanes);
+  void Unserve(absl::Span<const LaneId> lanes);
+
+  void Offer(std::vector<OfferedTask> tasks) override;
+  // Tasks that wait again.
+  void OnChanged(absl::Span<const CommittedChange> changes) override;
+
+  struct Taken {
+    ReadyTask task;
+    std::unique_ptr<TaskSpec> spec;  // May be null.
+    size_t session = 0;              // Index in the placement.
+  };
+  // Takes up to `limit` due tasks that `placement` has room for: over all its
+  // lanes lowest priority number first, then longest due.
+  std::vector<Taken> Take(Placement& placement, size_t limit);
+
+  // When the next task of the placement's lanes becomes due; 0 if none is
+  // known.
+  int64_t NextDueUs(const Placement& placement) const;
+
+  struct Scan {
+    LaneId lane_id = 0;
+    int priority = 0;
+    ReadyShelf::Cursor after;
+  };
+  // The database has nothing waiting but `heads`, as of `now_us`. Starts passes
+  // over those shelves of the placement's lanes that are low and may lack
+  // something.
+  void NoteHeads(absl::Span<const ReadyHead> heads, const Placement& placement,
+                 int64_t now_us);
+  // Pages to read now: of shelves of the placement's lanes that are in the
+  // middle of a pass and low.
+  std::vector<Scan> PlanScans(const Placement& placement) const;
+  void AddPage(const Scan& scan, const ReadyPage& page);
+
+  // True once after a lane came to be served: the heads should be read now.
+  bool TakePollRequest();
+
+  size_t size() const;
+  size_t spec_bytes() const;
+
+ private:
+  struct LaneShelves {
+    int sessions = 0;
+    std::array<ReadyShelf, kMaxPriority + 1> shelves;
+  };
+
+  bool AddLocked(OfferedTask task);
+  void Insert(ReadyShelf& shelf, const ReadyTask& task,
+              std::unique_ptr<TaskSpec> spec);
+  bool MakeRoom(const ReadyShelf& for_shelf);
+  void Forget(const ReadyShelf::Entry& entry);
+  ReadyShelf* FindShelf(LaneId lane, int priority);
+
+  const DbClock& clock_;
+  const size_t max_tasks_;
+  const size_t max_spec_bytes_;
+  const std::function<void()> wake_;
+  mutable std::mutex mutex_;
+  absl::flat_hash_map<LaneId, std::unique_ptr<LaneShelves>> lanes_;
+  size_t size_ = 0;
+  size_t spec_bytes_ = 0;
+  bool poll_requested_ = true;
+};
+
+}  // namespace leasehold::scheduler
+
+#endif  // SCHEDULER_DISPATCH_READY_INDEX_H_

@@ -1,0 +1,164 @@
+#include "scheduler/engine/submit_batcher.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/concurrency/thread_pool.h"
+#include "common/logging/log.h"
+#include "common/status/status_macros.h"
+
+namespace leasehold::scheduler {
+namespace {
+
+// What a task weighs besides its payload: memory, and its share of a batch.
+constexpr size_t kTaskOverheadBytes = 1024;
+constexpr absl::Duration kStoreLimit = absl::Seconds(30);
+
+size_t WeightOf(const std::vector<TaskSpec>& specs) {
+  size_t weight = 0;
+  for (const TaskSpec& spec : specs) {
+    weight += kTaskOverheadBytes + spec.payload.bytes.size();
+  }
+  return weight;
+}
+
+// One call's own fault, which must not be repeated with its neighbours.
+bool MayBeOneCallsFault(const absl::Status& status) {
+  return status.code() != absl::StatusCode::kUnavailable &&
+         status.code() != absl::StatusCode::kAborted;
+}
+
+}  // namespace
+
+SubmitBatcher::SubmitBatcher(TaskStore& store, LaneDirectory& lanes,
+                             ReadyFeed& feed, const EngineBounds& bounds,
+                             SchedulerMetrics& metrics, const Clock& clock)
+    : store_(store),
+      lanes_(lanes),
+      feed_(feed),
+      bounds_(bounds),
+      metrics_(metrics),
+      clock_(clock),
+      ids_(store),
+      probe_("submit", kStoreLimit, clock),
+      queue_(bounds.submit_queue_tasks, bounds.submit_queue_bytes),
+      thread_([this] { Run(); }) {}
+
+void SubmitBatcher::Stop() {
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void SubmitBatcher::Submit(std::vector<TaskSpec> specs, SubmitDone done) {
+  const size_t weight = WeightOf(specs);
+  Call call{std::move(specs), std::move(done), clock_.SteadyNow()};
+  if (queue_.TryPush(std::move(call), weight)) return;
+  if (queue_.closed()) {
+    call.done(absl::UnavailableError(
+        "scheduler is shutting down, try another replica"));
+    return;
+  }
+  metrics_.submits_refused.Increment();
+  call.done(absl::ResourceExhaustedError(absl::StrCat(
+      "the submit queue is full (", bounds_.submit_queue_tasks, " calls, ",
+      bounds_.submit_queue_bytes >> 20, " MiB), try again later")));
+}
+
+void SubmitBatcher::Run() {
+  NameThisThread("submit");
+  std::vector<Call> calls;
+  while (queue_.PopBatch(bounds_.submit_batch_tasks, bounds_.submit_batch_bytes,
+                         &calls)) {
+    LoopProbe::Round round(probe_);
+    StoreBatch(std::move(calls));
+  }
+}
+
+void SubmitBatcher::StoreBatch(std::vector<Call> calls) {
+  const SteadyTime now = clock_.SteadyNow();
+  Batch batch;
+  batch.calls.reserve(calls.size());
+  batch.tasks.reserve(calls.size());
+  for (Call& call : calls) {
+    metrics_.submit_wait.Observe(
+        absl::ToDoubleSeconds(absl::FromChrono(now - call.since)));
+    absl::StatusOr<std::vector<NewTask>> tasks = Prepare(std::move(call.specs));
+    if (!tasks.ok()) {
+      call.done(std::move(tasks).status());
+      continue;
+    }
+    batch.tasks.push_back(*std::move(tasks));
+    batch.calls.push_back(std::move(call));
+  }
+  if (!batch.calls.empty()) Commit(std::move(batch));
+}
+
+absl::StatusOr<std::vector<NewTask>> SubmitBatcher::Prepare(
+    std::vector<TaskSpec> specs) {
+  std::vector<LaneName> names;
+  names.reserve(specs.size());
+  for (const TaskSpec& spec : specs) names.emplace_back(spec.queue, spec.type);
+  LEASEHOLD_ASSIGN_OR_RETURN(const std::vector<LaneId> lanes,
+                             lanes_.Intern(names));
+  LEASEHOLD_ASSIGN_OR_RETURN(TaskId id,
+                             ids_.Take(static_cast<int64_t>(specs.size())));
+  std::vector<NewTask> tasks(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    tasks[i].id = id++;
+    tasks[i].lane_id = lanes[i];
+    if (!specs[i].idempotency_key.empty()) {
+      tasks[i].content_hash = ContentHash(specs[i]);
+    }
+    tasks[i].spec = std::move(specs[i]);
+  }
+  return tasks;
+}
+
+void SubmitBatcher::Commit(Batch batch) {
+  auto outcomes = store_.SubmitTasks(batch.tasks);
+  if (!outcomes.ok() && batch.calls.size() > 1 &&
+      MayBeOneCallsFault(outcomes.status())) {
+    LogWarning("submit batch failed, storing its calls one by one",
+               {{"calls", batch.calls.size()},
+                {"error", outcomes.status().ToString()}});
+    for (size_t i = 0; i < batch.calls.size(); ++i) {
+      Batch one;
+      one.calls.push_back(std::move(batch.calls[i]));
+      one.tasks.push_back(std::move(batch.tasks[i]));
+      Commit(std::move(one));
+    }
+    return;
+  }
+  std::vector<OfferedTask> offers;
+  for (size_t i = 0; i < batch.calls.size(); ++i) {
+    Answer(batch.calls[i], std::move(batch.tasks[i]),
+           outcomes.ok()
+               ? std::move((*outcomes)[i])
+               : absl::StatusOr<std::vector<SubmittedTask>>(outcomes.status()),
+           &offers);
+  }
+  metrics_.submit_batch_tasks.Observe(static_cast<double>(offers.size()));
+  if (!offers.empty()) feed_.Offer(std::move(offers));
+}
+
+void SubmitBatcher::Answer(Call& call, std::vector<NewTask> tasks,
+                           absl::StatusOr<std::vector<SubmittedTask>> outcome,
+                           std::vector<OfferedTask>* offers) {
+  if (outcome.ok()) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      const SubmittedTask& stored = (*outcome)[i];
+      if (stored.existed) continue;
+      metrics_.tasks_submitted.Increment();
+      offers->push_back(
+          {.task = {.id = stored.id,
+                    .lane_id = tasks[i].lane_id,
+                    .priority = tasks[i].spec.priority,
+                    .run_us = stored.run_us},
+           .spec = std::make_unique<TaskSpec>(std::move(tasks[i].spec))});
+    }
+  }
+  call.done(std::move(outcome));
+}
+
+}  // namespace leasehold::scheduler

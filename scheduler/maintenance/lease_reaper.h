@@ -1,0 +1,59 @@
+// Takes back leases whose executors have stopped renewing them.
+//
+// After a start, and after the database was away or slow, executors first get
+// one lease duration to be heard again: nothing is taken back while their
+// heartbeats could not have been written.
+#ifndef SCHEDULER_MAINTENANCE_LEASE_REAPER_H_
+#define SCHEDULER_MAINTENANCE_LEASE_REAPER_H_
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "absl/status/status.h"
+#include "common/time/clock.h"
+#include "scheduler/engine/lane_directory.h"
+#include "scheduler/engine/scheduler_metrics.h"
+#include "scheduler/engine/task_changer.h"
+#include "scheduler/store/task_store.h"
+
+namespace leasehold::scheduler {
+
+// RunOnce is for one thread; database_up is thread-safe.
+class LeaseReaper {
+ public:
+  struct Config {
+    int batch = 500;
+    // A round that took longer counts as an outage of the database.
+    absl::Duration slow = absl::Seconds(2);
+  };
+
+  LeaseReaper(const Config& config, TaskStore& store, TaskChanger& changer,
+              const LaneDirectory& lanes,
+              std::function<bool(HolderId, int64_t since_us)> heard_since,
+              SchedulerMetrics& metrics, const Clock& clock);
+
+  // Takes back what is overdue, batch by batch.
+  absl::Status RunOnce();
+
+  bool database_up() const { return database_up_; }
+
+ private:
+  absl::StatusOr<bool> ReapBatch();  // True if there may be more.
+
+  const Config config_;
+  TaskStore& store_;
+  TaskChanger& changer_;
+  const LaneDirectory& lanes_;
+  const std::function<bool(HolderId, int64_t)> heard_since_;
+  SchedulerMetrics& metrics_;
+  const Clock& clock_;
+  absl::InsecureBitGen random_;
+  SteadyTime grace_until_;
+  std::atomic<bool> database_up_ = true;
+};
+
+}  // namespace leasehold::scheduler
+
+#endif  // SCHEDULER_MAINTENANCE_LEASE_REAPER_H_
