@@ -1,0 +1,199 @@
+#include "executor/sdk/executor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/ids/ids.h"
+#include "common/logging/log.h"
+#include "common/text/utf8.h"
+#include "executor/sdk/session_client.h"
+
+namespace leasehold::executor {
+namespace {
+
+constexpr int kMaxSlots = 1024;
+constexpr int kMaxLeases = 4096;
+constexpr size_t kMaxExecutorIdBytes = 128;
+// For the acknowledgements of the last reports, and a scheduler that restarts.
+constexpr absl::Duration kSettleTimeout = absl::Seconds(5);
+constexpr absl::Duration kStopPoll = absl::Milliseconds(250);
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') {
+    return "executor";
+  }
+  return name;
+}
+
+void FillDefaults(ExecutorOptions* options) {
+  if (options->executor_id.empty()) options->executor_id = HostName();
+  if (options->slots == 0) {
+    options->slots = std::clamp(
+        static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxSlots);
+  }
+  if (options->max_leases == 0) {
+    options->max_leases = std::min(2 * options->slots, kMaxLeases);
+  }
+}
+
+bool IsAddress(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  return colon != std::string::npos && colon > 0 &&
+         absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 &&
+         port <= 65535;
+}
+
+absl::Status Check(const ExecutorOptions& options, const Registry& registry) {
+  std::vector<std::string> mistakes;
+  const auto want = [&](bool ok, auto... parts) {
+    if (!ok) mistakes.push_back(absl::StrCat(parts...));
+  };
+  want(!options.schedulers.empty(), "scheduler: none, want host:port");
+  for (const std::string& address : options.schedulers) {
+    want(IsAddress(address), "scheduler: ", QuoteForMessage(address),
+         ", want host:port");
+  }
+  want(options.executor_id.size() <= kMaxExecutorIdBytes &&
+           IsValidUtf8(options.executor_id),
+       "executor_id: ", QuoteForMessage(options.executor_id), ", want 1-",
+       kMaxExecutorIdBytes, " characters");
+  want(options.slots >= 1 && options.slots <= kMaxSlots,
+       "slots: ", options.slots, ", want 1-", kMaxSlots);
+  want(options.max_leases >= options.slots && options.max_leases <= kMaxLeases,
+       "max_leases: ", options.max_leases, ", want from the ", options.slots,
+       " slots to ", kMaxLeases);
+  want(options.drain_timeout >= absl::ZeroDuration(),
+       "drain_timeout: ", absl::FormatDuration(options.drain_timeout),
+       ", want 0 or more");
+  want(!registry.empty(), "queue: none, want at least one with a handler");
+  if (mistakes.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
+    ExecutorOptions options, Registry registry) {
+  FillDefaults(&options);
+  if (absl::Status status = Check(options, registry); !status.ok()) {
+    return status;
+  }
+  return std::unique_ptr<Executor>(
+      new Executor(std::move(options), std::move(registry)));
+}
+
+Executor::Executor(ExecutorOptions options, Registry registry)
+    : options_(std::move(options)), registry_(std::move(registry)) {
+  SessionClient::Options client;
+  client.schedulers = options_.schedulers;
+  client.identity = {options_.executor_id, RandomHex(16),  options_.version,
+                     options_.labels,      options_.slots, options_.max_leases};
+  client.runner.slots = options_.slots;
+  client.runner.max_runs = options_.max_leases;
+  client.runner.leak_grace = options_.leak_grace;
+  client.reconnect_initial = options_.reconnect_initial;
+  client.reconnect_max = options_.reconnect_max;
+  client.on_leave = [this](absl::Status reason) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      reason_ = std::move(reason);
+    }
+    Stop();
+  };
+  client_ = std::make_unique<SessionClient>(std::move(client), &registry_);
+}
+
+Executor::~Executor() = default;
+
+absl::Status Executor::Run() {
+  LogInfo("executor starts", {{"executor", options_.executor_id},
+                              {"slots", options_.slots},
+                              {"max_leases", options_.max_leases}});
+  client_->Start();
+  WaitForStop();
+  Drain();
+  client_->Leave();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  LogInfo("executor leaves",
+          {{"executor", options_.executor_id}, {"status", reason_}});
+  finished_ = true;
+  return reason_;
+}
+
+absl::Status Executor::RunUntilSignal(SignalWaiter& signals) {
+  std::thread watcher([&] {
+    while (!finished()) {
+      const std::optional<int> signal = signals.WaitFor(kStopPoll);
+      if (!signal.has_value()) continue;
+      LogInfo("signal received, draining", {{"signal", *signal}});
+      Stop();
+    }
+  });
+  absl::Status status = Run();
+  watcher.join();
+  return status;
+}
+
+void Executor::Stop() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++stops_;
+  }
+  changed_.notify_all();
+}
+
+bool Executor::finished() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return finished_;
+}
+
+int Executor::leaked_slots() const { return client_->runner().load().leaked; }
+
+void Executor::WaitForStop() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return stops_ > 0; });
+}
+
+bool Executor::WaitIdle(absl::Duration timeout) {
+  const SteadyTime until =
+      std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout);
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (stops_ > 1 || !reason_.ok()) return false;
+    }
+    const absl::Duration left =
+        absl::FromChrono(until - std::chrono::steady_clock::now());
+    if (client_->runner().WaitIdle(
+            std::clamp(left, absl::ZeroDuration(), kStopPoll))) {
+      return true;
+    }
+    if (left <= absl::ZeroDuration()) return false;
+  }
+}
+
+void Executor::Drain() {
+  client_->StartDraining();
+  TaskRunner& runner = client_->runner();
+  if (!WaitIdle(options_.drain_timeout)) {
+    LogWarning("drain timeout, cancelling what runs",
+               {{"running", runner.load().running}});
+    runner.CancelRunning(CancelReason::kDraining);
+    // The runner itself gives up on handlers that ignore this.
+    runner.WaitIdle(options_.leak_grace + absl::Seconds(1));
+  }
+  if (!client_->WaitSettled(kSettleTimeout)) {
+    LogWarning("leaving with reports that were not acknowledged");
+  }
+}
+
+}  // namespace leasehold::executor
