@@ -30,8 +30,12 @@ LeaseReaper::LeaseReaper(const Config& config, TaskStore& store,
       heard_since_(std::move(heard_since)),
       metrics_(metrics),
       clock_(clock),
-      grace_until_(clock.SteadyNow() +
-                   std::chrono::microseconds(lanes.LongestLeaseUs())) {}
+      back_since_(clock.SteadyNow()) {}
+
+bool LeaseReaper::Grace() const {
+  return clock_.SteadyNow() <
+         back_since_ + std::chrono::microseconds(lanes_.LongestLeaseUs());
+}
 
 absl::Status LeaseReaper::RunOnce() {
   const SteadyTime begin = clock_.SteadyNow();
@@ -48,8 +52,7 @@ absl::Status LeaseReaper::RunOnce() {
   }
   if (!was_up && status.ok()) LogInfo("database is back");
   if (!status.ok() || end - begin > absl::ToChronoNanoseconds(config_.slow)) {
-    grace_until_ = std::max(
-        grace_until_, end + std::chrono::microseconds(lanes_.LongestLeaseUs()));
+    back_since_ = end;
   }
   return status;
 }
@@ -58,7 +61,7 @@ absl::StatusOr<bool> LeaseReaper::ReapBatch() {
   LEASEHOLD_ASSIGN_OR_RETURN(std::vector<LeasedTask> expired,
                              store_.FindExpiredLeases(config_.batch));
   // The read itself says whether the database is there, so it is not left out.
-  if (expired.empty() || clock_.SteadyNow() < grace_until_) return false;
+  if (expired.empty() || Grace()) return false;
   std::sort(expired.begin(), expired.end(),
             [](const LeasedTask& a, const LeasedTask& b) {
               return a.lease.task_id < b.lease.task_id;

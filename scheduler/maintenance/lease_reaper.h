@@ -40,6 +40,8 @@ class LeaseReaper {
   bool database_up() const { return database_up_; }
 
  private:
+  // Whether executors have had the time to be heard again.
+  bool Grace() const;
   absl::StatusOr<bool> ReapBatch();  // True if there may be more.
 
   const Config config_;
@@ -50,7 +52,8 @@ class LeaseReaper {
   SchedulerMetrics& metrics_;
   const Clock& clock_;
   absl::InsecureBitGen random_;
-  SteadyTime grace_until_;
+  // The start, or the end of the latest outage.
+  SteadyTime back_since_;
   std::atomic<bool> database_up_ = true;
 };
 

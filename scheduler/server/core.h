@@ -1,7 +1,8 @@
 // The scheduler without its faces: everything between the store and the
 // services, built and started in order, drained and stopped in reverse.
 //
-//   auto core = SchedulerCore::Start(options, std::move(store), metrics, clock);
+//   auto core = SchedulerCore::Start(options, std::move(store), metrics,
+//   clock);
 //   (*core)->submitter() ... serve ...
 //   (*core)->Drain(absl::Seconds(8));
 #ifndef SCHEDULER_SERVER_CORE_H_
@@ -35,7 +36,8 @@ struct LoopAge {
 class SchedulerCore {
  public:
   // Reads lanes and queues, then starts every thread. The store's database must
-  // be reachable: UNAVAILABLE otherwise. `metrics` and `clock` outlive the core.
+  // be reachable: UNAVAILABLE otherwise. `metrics` and `clock` outlive the
+  // core.
   static absl::StatusOr<std::unique_ptr<SchedulerCore>> Start(
       const EngineOptions& options, std::unique_ptr<TaskStore> store,
       MetricRegistry& metrics, const Clock& clock);
