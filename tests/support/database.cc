@@ -1,6 +1,7 @@
 #include "tests/support/database.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -24,14 +25,15 @@ int StartGuard(const std::string& folder) {
   const pid_t child = fork();
   if (child == 0) {
     setsid();
-    dup2(fds[0], 3);
+    dup2(fds[0], STDIN_FILENO);
     execlp(
         "sh", "sh", "-c",
-        R"sh(exec 0</dev/null; (cat <&3; "$1" stop "$2"; rm -rf "$2") >/dev/null 2>&1 &)sh",
+        R"sh(exec 3<&0; (cat <&3; "$1" stop "$2"; rm -rf "$2") >/dev/null 2>&1 &)sh",
         "sh", Script().c_str(), folder.c_str(), nullptr);
     _exit(127);
   }
   close(fds[0]);
+  waitpid(child, nullptr, 0);  // The shell; what it started goes on.
   return fds[1];
 }
 
