@@ -11,7 +11,7 @@ namespace leasehold {
 // blanks around it at most. Numbers are checked as text: 9007199254740993 and
 // 1e999 are fine. Any depth of nesting is fine and takes no stack. Otherwise
 // INVALID_ARGUMENT:
-//   invalid JSON at byte 17: Missing a comma or } after an object member
+//   invalid JSON at byte 17: Missing a comma or '}' after an object member
 absl::Status ValidateJson(absl::string_view text);
 
 }  // namespace leasehold
