@@ -3,11 +3,11 @@
 //
 // Common to all methods:
 //  - Thread-safe. Calls of one role (see Role) run one after another on a
-//    connection of their own, except reads, which have several; so a burst of one
-//    role never makes another wait.
+//    connection of their own, except reads, which have several; so a burst of
+//    one role never makes another wait.
 //  - UNAVAILABLE: the database could not be reached, is read-only, or the
-//    connection broke. A write may or may not have happened; every write is safe
-//    to repeat.
+//    connection broke. A write may or may not have happened; every write is
+//    safe to repeat.
 //  - ABORTED: deadlocks or lock waits, more often than the bounded retries
 //    inside allow. Nothing has changed; safe to call again.
 //  - INTERNAL: anything else; the message holds the database's error number and
@@ -140,8 +140,8 @@ struct TaskRecord {
   TaskSpec spec;  // Payload only when asked for.
   int64_t create_us = 0;
   std::optional<LiveTask> live;
-  std::optional<EndedTask> ended;  // Result only when asked for.
-  std::string executor_id;         // Of live->holder or ended->holder.
+  std::optional<EndedTask> ended;       // Result only when asked for.
+  std::string executor_id;              // Of live->holder or ended->holder.
   std::optional<TaskError> last_error;  // Of a live task: its latest attempt's.
   std::optional<Progress> progress;
   std::vector<Attempt> attempts;  // Oldest first, at most 20; when asked for.
@@ -200,8 +200,8 @@ class TaskStore {
   // Reserves `count` ids for this replica alone; returns the first.
   virtual absl::StatusOr<TaskId> ReserveIds(int64_t count) = 0;
 
-  // Ids for (queue, type) pairs, parallel to `names`; makes the missing ones, and
-  // their queues. RESOURCE_EXHAUSTED past 10,000 lanes.
+  // Ids for (queue, type) pairs, parallel to `names`; makes the missing ones,
+  // and their queues. RESOURCE_EXHAUSTED past 10,000 lanes.
   virtual absl::StatusOr<std::vector<LaneId>> InternLanes(
       absl::Span<const std::pair<std::string, std::string>> names) = 0;
   virtual absl::StatusOr<std::vector<Lane>> ListLanes() = 0;
@@ -219,10 +219,11 @@ class TaskStore {
   // Stores many calls in one transaction; each call, one element, is all or
   // none. Parallel to `calls`. A call with a key that its queue knows gets the
   // existing task if the content hash is the same; ALREADY_EXISTS for that call
-  // alone if not, the message naming the key's task. A key whose task is gone from
-  // every table is free. A key that stands twice in one call, or in two calls,
-  // counts as known from its first one on.
-  virtual absl::StatusOr<std::vector<absl::StatusOr<std::vector<SubmittedTask>>>>
+  // alone if not, the message naming the key's task. A key whose task is gone
+  // from every table is free. A key that stands twice in one call, or in two
+  // calls, counts as known from its first one on.
+  virtual absl::StatusOr<
+      std::vector<absl::StatusOr<std::vector<SubmittedTask>>>>
   SubmitTasks(absl::Span<const std::vector<NewTask>> calls) = 0;
 
   // --- kClaim ---
@@ -263,11 +264,11 @@ class TaskStore {
   // --- kFinish ---
 
   // The one way in which live tasks change: locks the rows of `ids` (ascending,
-  // distinct), asks `decide` for each, writes what it says, and commits. `decide`
-  // gets the position in `ids`; it may be called again from the start when the
-  // transaction is repeated, so its effects must be overwritten, not added up.
-  // A task that ended leaves its idempotency key in place; its checkpoint,
-  // progress and expire_time rows go.
+  // distinct), asks `decide` for each, writes what it says, and commits.
+  // `decide` gets the position in `ids`; it may be called again from the start
+  // when the transaction is repeated, so its effects must be overwritten, not
+  // added up. A task that ended leaves its idempotency key in place; its
+  // checkpoint, progress and expire_time rows go.
   virtual absl::Status ChangeTasks(
       absl::Span<const TaskId> ids,
       absl::FunctionRef<Change(size_t, const TaskView&)> decide,
@@ -279,8 +280,7 @@ class TaskStore {
   // Live tasks whose expire_time is past, oldest first. No locks.
   virtual absl::StatusOr<std::vector<TaskId>> FindExpiredTasks(int limit) = 0;
   // Leased tasks whose cancel_expire_us is past. No locks.
-  virtual absl::StatusOr<std::vector<TaskId>> FindOverdueCancels(
-      int limit) = 0;
+  virtual absl::StatusOr<std::vector<TaskId>> FindOverdueCancels(int limit) = 0;
 
   // --- kRead ---
 
