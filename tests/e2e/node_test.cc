@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
-
 #include "absl/strings/str_cat.h"
 #include "tests/support/cluster.h"
 
@@ -40,6 +38,58 @@ TEST(Node, ReflectionAloneIsEnoughToUseEverything) {
   EXPECT_THAT(output, HasSubstr(R"("all":"SERVING")"));
   EXPECT_THAT(output, HasSubstr(R"("leasehold.v1.TaskService":"SERVING")"));
   EXPECT_THAT(output, HasSubstr(R"("nobody":"NOT_FOUND")"));
+}
+
+TEST(Node, TheExampleExecutorRunsTasks) {
+  Cluster cluster(SharedDatabase());
+  SchedulerProcess& scheduler = cluster.StartScheduler(ShortLeases());
+  ChildProcess executor(
+      {.argv = {"node", InSource("deploy/examples/node-executor/executor.mjs"),
+                scheduler.address()},
+       .environment = {},
+       .log_path = cluster.folder().File("node.log"),
+       .working_folder = ""});
+  TaskClient& client = scheduler.client();
+
+  std::vector<std::string> ids;
+  for (int i = 0; i < 20; ++i) {
+    ids.push_back(
+        client.Submit(NewTask("node", "shout", absl::StrCat("hello ", i))));
+  }
+  // Three leases long, so that its heartbeats have to count.
+  const std::string slow =
+      client.Submit(NewJsonTask("node", "sleep", R"({"ms": 9000})"));
+
+  for (int i = 0; i < 20; ++i) {
+    const Task task = client.Wait(ids[i]);
+    EXPECT_EQ(task.state(), leasehold::v1::TASK_STATE_SUCCEEDED)
+        << task.ShortDebugString();
+    EXPECT_EQ(task.result().json(), absl::StrCat("\"HELLO ", i, "\""));
+  }
+  const Task slept = client.Wait(slow);
+  EXPECT_EQ(slept.state(), leasehold::v1::TASK_STATE_SUCCEEDED);
+  EXPECT_EQ(slept.attempt(), 1);
+  EXPECT_TRUE(executor.Running()) << executor.Log();
+}
+
+TEST(Node, TheExampleExecutorComesBackAfterTheScheduler) {
+  Cluster cluster(SharedDatabase());
+  SchedulerProcess& scheduler = cluster.StartScheduler(ShortLeases());
+  ChildProcess executor(
+      {.argv = {"node", InSource("deploy/examples/node-executor/executor.mjs"),
+                scheduler.address()},
+       .environment = {},
+       .log_path = cluster.folder().File("node.log"),
+       .working_folder = ""});
+  scheduler.client().Wait(
+      scheduler.client().Submit(NewTask("node", "shout", "before")));
+
+  scheduler.process().Kill();
+  scheduler.Start();
+
+  const Task task = scheduler.client().Wait(
+      scheduler.client().Submit(NewTask("node", "shout", "after")));
+  EXPECT_EQ(task.result().json(), "\"AFTER\"");
 }
 
 }  // namespace
