@@ -44,18 +44,23 @@ void ExecutorSession::OnMessage(ExecutorMessage message) {
   {
     std::unique_lock lock(mutex_);
     last_heard_us_ = services_.clock.NowUs();
-    const bool is_hello = std::holds_alternative<HelloMessage>(message);
+    auto* hello = std::get_if<HelloMessage>(&message);
     switch (state_) {
       case State::kClosed:
         return;
       case State::kWaitingForHello:
-        if (is_hello) break;
+        if (hello != nullptr) {
+          hello_ = std::move(*hello);
+          state_ = State::kOpening;
+          lock.unlock();
+          return services_.open(shared_from_this());
+        }
         lock.unlock();
         return Close(absl::InvalidArgumentError(absl::StrCat(
             NameOf(message), ": the first message must be hello")));
       case State::kOpening:
       case State::kReady:
-        if (is_hello) {
+        if (hello != nullptr) {
           lock.unlock();
           return Close(absl::InvalidArgumentError(
               "hello: sent twice, want it exactly once"));
@@ -70,19 +75,7 @@ void ExecutorSession::OnMessage(ExecutorMessage message) {
             "more than ", kMaxEarlyMessages, " messages before welcome")));
     }
   }
-  if (auto* hello = std::get_if<HelloMessage>(&message)) {
-    return OnHello(std::move(*hello));
-  }
   Dispatch(std::move(message));
-}
-
-void ExecutorSession::OnHello(HelloMessage hello) {
-  {
-    std::lock_guard lock(mutex_);
-    hello_ = std::move(hello);
-    state_ = State::kOpening;
-  }
-  services_.open(shared_from_this());
 }
 
 void ExecutorSession::SetIdentity(HolderId holder, std::vector<LaneId> lanes) {
@@ -233,7 +226,8 @@ void ExecutorSession::OnRenewed(
   if (sequence.has_value()) {
     SendHeartbeatAck(*sequence, std::move(lost), std::move(cancelled));
   } else if (!cancelled.empty()) {
-    sink_->Send(CancelLeasesMessage{.leases = std::move(cancelled), .reason = ""});
+    sink_->Send(
+        CancelLeasesMessage{.leases = std::move(cancelled), .reason = ""});
   }
 }
 

@@ -14,6 +14,7 @@
 #ifndef SCHEDULER_SESSION_EXECUTOR_SESSION_H_
 #define SCHEDULER_SESSION_EXECUTOR_SESSION_H_
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -85,7 +86,6 @@ class ExecutorSession : public Session,
  private:
   enum class State { kWaitingForHello, kOpening, kReady, kClosed };
 
-  void OnHello(HelloMessage hello);
   void Dispatch(ExecutorMessage message);
   void OnAccepted(const AcceptedMessage& message);
   void OnStarted(const StartedMessage& message);
@@ -98,10 +98,12 @@ class ExecutorSession : public Session,
   const std::string session_id_;
   SessionServices& services_;
   const std::shared_ptr<SessionSink> sink_;
-  // Written by OnHello and SetIdentity, before the session is ready; constant
-  // from then on.
+  // Written under the lock on the way from waiting to opening; constant from
+  // then on.
   HelloMessage hello_;
-  HolderId holder_ = 0;
+  // Written by SetIdentity; constant once the session is ready. Whoever ends a
+  // session that opens still may read the holder meanwhile.
+  std::atomic<HolderId> holder_ = 0;
   std::vector<LaneId> lanes_;
 
   mutable std::mutex mutex_;

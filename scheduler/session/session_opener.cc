@@ -11,6 +11,13 @@ namespace {
 
 constexpr int kThreads = 2;
 
+// ABORTED tells an executor that it was superseded and must not come back; a
+// deadlock in the database must not.
+absl::Status OfStore(const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kAborted) return status;
+  return absl::UnavailableError(status.message());
+}
+
 }  // namespace
 
 SessionOpener::SessionOpener(TaskStore& store, TaskChanger& changer,
@@ -24,7 +31,9 @@ SessionOpener::SessionOpener(TaskStore& store, TaskChanger& changer,
 
 void SessionOpener::Open(std::shared_ptr<ExecutorSession> session) {
   const bool queued = pool_.TryRun([this, session] {
-    const absl::Status status = OpenNow(session);
+    absl::Status status = Identify(session);
+    if (status.ok()) status = registry_.Supersede(session);
+    if (status.ok()) status = OfStore(Welcome(session));
     if (status.ok()) return;
     LogWarning("session refused",
                {{"executor", session->executor_id()}, {"error", status}});
@@ -36,16 +45,22 @@ void SessionOpener::Open(std::shared_ptr<ExecutorSession> session) {
   }
 }
 
-absl::Status SessionOpener::OpenNow(
+absl::Status SessionOpener::Identify(
     const std::shared_ptr<ExecutorSession>& session) {
   const HelloMessage& hello = session->hello();
-  LEASEHOLD_ASSIGN_OR_RETURN(std::vector<LaneId> lanes,
-                             lanes_.Intern(hello.lanes));
-  LEASEHOLD_ASSIGN_OR_RETURN(
-      const HolderId holder,
-      store_.InternHolder(hello.executor_id, hello.incarnation));
-  session->SetIdentity(holder, std::move(lanes));
-  LEASEHOLD_RETURN_IF_ERROR(registry_.Supersede(session));
+  absl::StatusOr<std::vector<LaneId>> lanes = lanes_.Intern(hello.lanes);
+  if (!lanes.ok()) return OfStore(lanes.status());
+  const absl::StatusOr<HolderId> holder =
+      store_.InternHolder(hello.executor_id, hello.incarnation);
+  if (!holder.ok()) return OfStore(holder.status());
+  session->SetIdentity(*holder, *std::move(lanes));
+  return absl::OkStatus();
+}
+
+absl::Status SessionOpener::Welcome(
+    const std::shared_ptr<ExecutorSession>& session) {
+  const HelloMessage& hello = session->hello();
+  const HolderId holder = session->holder();
   LEASEHOLD_RETURN_IF_ERROR(GiveBackUnnamed(hello, holder));
   LEASEHOLD_ASSIGN_OR_RETURN(std::vector<ReportAck> held,
                              RenewNamed(hello, holder));

@@ -30,7 +30,10 @@ class SessionOpener {
   void Stop() { pool_.Shutdown(); }
 
  private:
-  absl::Status OpenNow(const std::shared_ptr<ExecutorSession>& session);
+  // Names become ids.
+  absl::Status Identify(const std::shared_ptr<ExecutorSession>& session);
+  // Settles the leases of older sessions and makes the session ready.
+  absl::Status Welcome(const std::shared_ptr<ExecutorSession>& session);
   // Leases that hello does not name go back.
   absl::Status GiveBackUnnamed(const HelloMessage& hello, HolderId holder);
   // Renews those that it names, and says what became of each.

@@ -40,6 +40,9 @@ absl::Status SessionRegistry::Supersede(
   std::shared_ptr<ExecutorSession> older;
   {
     std::lock_guard lock(mutex_);
+    if (!sessions_.contains(session)) {
+      return absl::CancelledError("the stream ended before welcome");
+    }
     std::shared_ptr<ExecutorSession>& current =
         current_[session->executor_id()];
     // Holder ids are given out in order, so the greater is the newer process.
@@ -62,15 +65,18 @@ absl::Status SessionRegistry::Supersede(
 
 void SessionRegistry::AddReady(
     const std::shared_ptr<ExecutorSession>& session) {
+  bool draining;
   {
     std::lock_guard lock(mutex_);
     // One that has ended meanwhile has been, or will be, removed by
     // OnSessionEnded; that must not come before this.
     if (!session->ready() || !sessions_.contains(session)) return;
     ready_[session->holder()] = session;
+    // Under the lock, so that it comes before the unserve of the session's end.
+    hooks_.serve(session->lanes());
+    draining = draining_;
   }
-  hooks_.serve(session->lanes());
-  if (draining_) session->SendDrain(/*reconnect=*/true);
+  if (draining) session->SendDrain(/*reconnect=*/true);
 }
 
 void SessionRegistry::OnSessionEnded(
@@ -86,6 +92,7 @@ void SessionRegistry::OnSessionEnded(
     const auto ready = ready_.find(session->holder());
     if (ready != ready_.end() && ready->second == session) {
       ready_.erase(ready);
+      hooks_.unserve(session->lanes());
       was_ready = true;
     }
     if (session->holder() != 0) {
@@ -100,7 +107,6 @@ void SessionRegistry::OnSessionEnded(
   }
   changed_.notify_all();
   if (!was_ready) return;
-  hooks_.unserve(session->lanes());
   LogInfo("session ended", {{"executor", session->executor_id()},
                             {"session", session->session_id()},
                             {"leases", session->held_leases()}});

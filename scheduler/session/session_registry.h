@@ -22,7 +22,8 @@ namespace leasehold::scheduler {
 class SessionRegistry : public SessionHost, public ChangeListener {
  public:
   struct Hooks {
-    // A session became ready for these lanes, or stopped being so.
+    // A session became ready for these lanes, or stopped being so. Called with
+    // the registry's lock held, in that order; must not call back.
     std::function<void(const std::vector<LaneId>&)> serve;
     std::function<void(const std::vector<LaneId>&)> unserve;
   };
@@ -39,7 +40,7 @@ class SessionRegistry : public SessionHost, public ChangeListener {
   // --- For the opener ---
   // `session`, which has its identity, takes its executor's place: an older one
   // of the same executor is closed with ABORTED. ABORTED when `session` is
-  // itself the older incarnation.
+  // itself the older incarnation, CANCELLED when its stream has ended.
   absl::Status Supersede(const std::shared_ptr<ExecutorSession>& session);
   // It may be given leases from now on, unless it has ended.
   void AddReady(const std::shared_ptr<ExecutorSession>& session);
