@@ -1,5 +1,5 @@
-// The one template that every method of MemoryTaskStore goes through; shared by
-// its sources only.
+// Templates of MemoryTaskStore that its sources share. Run is what every method
+// goes through.
 #ifndef TESTS_SUPPORT_MEMORY_TASK_STORE_RUN_H_
 #define TESTS_SUPPORT_MEMORY_TASK_STORE_RUN_H_
 
@@ -30,6 +30,24 @@ Result MemoryTaskStore::Run(StoreMethod method, Role role, Call call) {
     return absl::UnavailableError("the test lost the answer");
   }
   return result;
+}
+
+template <typename Want>
+std::vector<LeasedTask> MemoryTaskStore::LeasedWhere(Want want) const {
+  std::vector<LeasedTask> leases;
+  for (const auto& [id, row] : live_) {
+    if (row.phase != Phase::kLeased || !want(row)) continue;
+    LeasedTask lease;
+    lease.lease = {id, row.lease_number};
+    lease.lane_id = row.lane_id;
+    lease.holder = row.holder;
+    lease.state = row.state;
+    lease.lease_expire_us = row.lease_expire_us;
+    lease.state_us = row.state_us;
+    lease.cancel_expire_us = row.cancel_expire_us;
+    leases.push_back(lease);
+  }
+  return leases;
 }
 
 }  // namespace leasehold::scheduler
