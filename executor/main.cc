@@ -5,17 +5,18 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/logging/log.h"
 #include "common/process/limits.h"
 #include "common/process/signals.h"
-#include "common/status/status_macros.h"
 #include "executor/config/executor_config.h"
 #include "executor/sdk/executor.h"
 
@@ -38,24 +39,46 @@ namespace {
 
 constexpr int kExitConfig = 2;
 
-absl::StatusOr<std::unique_ptr<Executor>> MakeExecutor() {
-  LEASEHOLD_RETURN_IF_ERROR(SetLogLevelByName(absl::GetFlag(FLAGS_log_level)));
-  const std::string file = absl::GetFlag(FLAGS_config);
-  if (file.empty()) {
-    return absl::InvalidArgumentError("--config: none, want a file");
-  }
-  LEASEHOLD_ASSIGN_OR_RETURN(LoadedConfig config, LoadConfig(file));
-  ExecutorOptions& options = config.options;
+// Keeps what is wrong, so that all of it is said at once.
+void Note(const absl::Status& status, std::vector<std::string>* mistakes) {
+  if (!status.ok()) mistakes->push_back(std::string(status.message()));
+}
+
+void ApplyFlags(ExecutorOptions* options) {
   if (const std::string flag = absl::GetFlag(FLAGS_scheduler); !flag.empty()) {
-    options.schedulers = absl::StrSplit(flag, ',', absl::SkipEmpty());
+    options->schedulers = absl::StrSplit(flag, ',', absl::SkipEmpty());
   }
   if (const std::string flag = absl::GetFlag(FLAGS_executor_id);
       !flag.empty()) {
-    options.executor_id = flag;
+    options->executor_id = flag;
   }
-  options.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
-  options.version = LEASEHOLD_VERSION;
-  return Executor::Create(std::move(options), std::move(config.registry));
+  options->drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
+  options->version = LEASEHOLD_VERSION;
+}
+
+absl::StatusOr<std::unique_ptr<Executor>> MakeExecutor() {
+  std::vector<std::string> mistakes;
+  if (absl::Status status = SetLogLevelByName(absl::GetFlag(FLAGS_log_level));
+      !status.ok()) {
+    mistakes.push_back(absl::StrCat("--log_level: ", status.message()));
+  }
+  const std::string file = absl::GetFlag(FLAGS_config);
+  absl::StatusOr<LoadedConfig> config =
+      absl::InvalidArgumentError("--config: none, want a file");
+  if (!file.empty()) config = LoadConfig(file);
+  Note(config.status(), &mistakes);
+  if (!config.ok()) {
+    // What the file says about the schedulers is not known: only flags count.
+    config = LoadedConfig();
+    config->options.schedulers = {"127.0.0.1:7070"};
+  }
+  ApplyFlags(&config->options);
+  Note(CheckOptions(config->options), &mistakes);
+  if (!mistakes.empty()) {
+    return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
+  }
+  return Executor::Create(std::move(config->options),
+                          std::move(config->registry));
 }
 
 int Main() {

@@ -79,6 +79,16 @@ LoadedConfig ReadConfig(const config::v1::ExecutorConfig& config, Tree* root,
   options.slots = config.slots();
   options.max_leases = config.max_leases();
   options.labels = {config.labels().begin(), config.labels().end()};
+  // The other limits are checked once the flags have had their say.
+  if (config.slots() < 0) {
+    checker->Add(root, config, "slots", "",
+                 absl::StrCat(config.slots(), ", want 1-1024"));
+  }
+  if (config.max_leases() != 0 && config.max_leases() < config.slots()) {
+    checker->Add(root, config, "max_leases", "",
+                 absl::StrCat(config.max_leases(), ", want at least the ",
+                              config.slots(), " slots"));
+  }
   if (config.queue().empty()) {
     checker->Add(nullptr, config, "queue", "", "none, want at least one");
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/ids/ids.h"
 #include "common/logging/log.h"
+#include "common/status/status_macros.h"
 #include "common/text/utf8.h"
 #include "executor/sdk/session_client.h"
 
@@ -52,7 +53,10 @@ bool IsAddress(const std::string& address) {
          port <= 65535;
 }
 
-absl::Status Check(const ExecutorOptions& options, const Registry& registry) {
+}  // namespace
+
+absl::Status CheckOptions(ExecutorOptions options) {
+  FillDefaults(&options);
   std::vector<std::string> mistakes;
   const auto want = [&](bool ok, auto... parts) {
     if (!ok) mistakes.push_back(absl::StrCat(parts...));
@@ -74,19 +78,18 @@ absl::Status Check(const ExecutorOptions& options, const Registry& registry) {
   want(options.drain_timeout >= absl::ZeroDuration(),
        "drain_timeout: ", absl::FormatDuration(options.drain_timeout),
        ", want 0 or more");
-  want(!registry.empty(), "queue: none, want at least one with a handler");
   if (mistakes.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     ExecutorOptions options, Registry registry) {
-  FillDefaults(&options);
-  if (absl::Status status = Check(options, registry); !status.ok()) {
-    return status;
+  LEASEHOLD_RETURN_IF_ERROR(CheckOptions(options));
+  if (registry.empty()) {
+    return absl::InvalidArgumentError(
+        "queue: none, want at least one with a handler");
   }
+  FillDefaults(&options);
   return std::unique_ptr<Executor>(
       new Executor(std::move(options), std::move(registry)));
 }

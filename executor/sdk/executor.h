@@ -46,10 +46,14 @@ struct ExecutorOptions {
   absl::Duration reconnect_max = absl::Seconds(5);
 };
 
+// INVALID_ARGUMENT with a line for every option that is wrong, defaults filled
+// in.
+absl::Status CheckOptions(ExecutorOptions options);
+
 class Executor {
  public:
-  // INVALID_ARGUMENT names every option that is wrong. Unreachable schedulers
-  // are no error: the executor keeps trying.
+  // INVALID_ARGUMENT as CheckOptions says, or when nothing is registered.
+  // Unreachable schedulers are no error: the executor keeps trying.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       ExecutorOptions options, Registry registry);
   ~Executor();

@@ -27,32 +27,36 @@ bool IsNameCharacter(char c, bool upper_too) {
          c == '_' || c == '-' || (upper_too && absl::ascii_isupper(c));
 }
 
-absl::Status CheckName(absl::string_view what, absl::string_view name,
-                       bool upper_too) {
+absl::Status CheckName(absl::string_view name, bool upper_too) {
   const bool ok = !name.empty() && name.size() <= kMaxNameBytes &&
                   std::all_of(name.begin(), name.end(), [&](char c) {
                     return IsNameCharacter(c, upper_too);
                   });
   if (ok) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      what, ": ", QuoteForMessage(name), ", want 1-", kMaxNameBytes, " of [",
-      upper_too ? "A-Z" : "", "a-z0-9._-]"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(QuoteForMessage(name), ", want 1-", kMaxNameBytes, " of [",
+                   upper_too ? "A-Z" : "", "a-z0-9._-]"));
 }
 
 }  // namespace
 
 absl::Status CheckQueueName(absl::string_view name) {
-  return CheckName("queue", name, false);
+  return CheckName(name, false);
 }
 
 absl::Status CheckTypeName(absl::string_view name) {
-  return CheckName("type", name, true);
+  return CheckName(name, true);
 }
 
 absl::Status Registry::Register(absl::string_view queue, absl::string_view type,
                                 std::unique_ptr<Handler> handler) {
-  LEASEHOLD_RETURN_IF_ERROR(CheckQueueName(queue));
-  LEASEHOLD_RETURN_IF_ERROR(CheckTypeName(type));
+  const auto named = [](const char* what, const absl::Status& status) {
+    if (status.ok()) return status;
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": ", status.message()));
+  };
+  LEASEHOLD_RETURN_IF_ERROR(named("queue", CheckQueueName(queue)));
+  LEASEHOLD_RETURN_IF_ERROR(named("type", CheckTypeName(type)));
   const bool is_new = queues_[std::string(queue)]
                           .emplace(std::string(type), std::move(handler))
                           .second;

@@ -41,7 +41,8 @@ class Registry {
       queues_;
 };
 
-// OK when `name` may name a queue: 1-64 of [a-z0-9._-].
+// OK when `name` may name a queue: 1-64 of [a-z0-9._-]. Otherwise the message
+// is `"Ä b", want 1-64 of [a-z0-9._-]`.
 absl::Status CheckQueueName(absl::string_view name);
 // OK when `name` may name a type: 1-64 of [A-Za-z0-9._-].
 absl::Status CheckTypeName(absl::string_view name);
