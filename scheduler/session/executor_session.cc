@@ -89,9 +89,10 @@ bool ExecutorSession::Open(std::vector<ReportAck> held) {
     if (state_ != State::kOpening) return false;
     const int64_t lease_us =
         absl::ToInt64Microseconds(services_.times.lease_duration);
+    const int64_t now_us = services_.clock.NowUs();
     for (const ReportAck& ack : held) {
       if (ack.disposition == ReportDisposition::kRecorded) {
-        held_.Add(ack.lease, lease_us, kUnknownAttemptTimeoutUs);
+        held_.Add(ack.lease, lease_us, kUnknownAttemptTimeoutUs, now_us);
       }
     }
   }
@@ -141,7 +142,7 @@ void ExecutorSession::OnAccepted(const AcceptedMessage& message) {
   {
     std::lock_guard lock(mutex_);
     for (const LeaseRef& lease : message.leases) held_.Accept(lease, now_us);
-    recovered = std::exchange(unhealthy_, false);
+    recovered = std::exchange(unhealthy_until_us_, 0) > now_us;
   }
   if (recovered) services_.wake_dispatcher();
 }
@@ -155,7 +156,7 @@ void ExecutorSession::OnStarted(const StartedMessage& message) {
       held_.Accept(lease, now_us);
       held_.Start(lease, now_us);
     }
-    recovered = std::exchange(unhealthy_, false);
+    recovered = std::exchange(unhealthy_until_us_, 0) > now_us;
   }
   if (recovered) services_.wake_dispatcher();
 }
@@ -165,20 +166,23 @@ void ExecutorSession::OnHeartbeat(HeartbeatMessage message) {
   std::vector<LeaseUpdate> updates;
   std::vector<LeaseRef> unknown;
   bool nothing_held;
+  bool accepted = false;
   {
     std::lock_guard lock(mutex_);
     heartbeat_sequence_ = std::max(heartbeat_sequence_, message.sequence);
     for (LeaseStatus& status : message.leases) {
       // A lease that this session has not sent may still be the executor's: the
       // database knows.
-      if (!held_.Contains(status.lease)) {
+      const bool known = held_.Contains(status.lease);
+      accepted |= known && !held_.Accepted(status.lease);
+      if (!known) {
         held_.Add(status.lease,
                   absl::ToInt64Microseconds(services_.times.lease_duration),
-                  kUnknownAttemptTimeoutUs);
+                  kUnknownAttemptTimeoutUs, now_us);
       }
       held_.Accept(status.lease, now_us);
       if (status.started) held_.Start(status.lease, now_us);
-      held_.Name(status.lease);
+      held_.Name(status.lease, now_us);
       if (status.progress.has_value() || status.checkpoint.has_value()) {
         updates.push_back({.lease = status.lease,
                            .holder = holder_,
@@ -188,6 +192,10 @@ void ExecutorSession::OnHeartbeat(HeartbeatMessage message) {
     }
     nothing_held = message.leases.empty();
     if (!nothing_held) unacknowledged_ = message.sequence;
+    if (accepted) unhealthy_until_us_ = 0;
+    for (const LeaseRef& lease : held_.DropUnheard(now_us)) {
+      BecomeUnhealthy(lease, now_us);
+    }
   }
   if (!updates.empty()) services_.updates.Write(std::move(updates));
   if (nothing_held) return SendHeartbeatAck(message.sequence, {}, {});
@@ -290,7 +298,7 @@ void ExecutorSession::OnGoodbye() {
 DispatchTarget::Room ExecutorSession::GetRoom() const {
   const int64_t now_us = services_.clock.NowUs();
   std::lock_guard lock(mutex_);
-  if (state_ != State::kReady || draining_ || unhealthy_ ||
+  if (state_ != State::kReady || draining_ || now_us < unhealthy_until_us_ ||
       now_us < rejected_until_us_) {
     return {};
   }
@@ -302,11 +310,13 @@ DispatchTarget::Room ExecutorSession::GetRoom() const {
 
 bool ExecutorSession::Deliver(std::vector<LeaseMessage> leases,
                               int64_t heartbeat_sequence) {
+  const int64_t now_us = services_.clock.NowUs();
   {
     std::lock_guard lock(mutex_);
     if (state_ != State::kReady) return false;
     for (const LeaseMessage& lease : leases) {
-      held_.Add(lease.lease, lease.lease_duration_us, lease.attempt_timeout_us);
+      held_.Add(lease.lease, lease.lease_duration_us, lease.attempt_timeout_us,
+                now_us);
     }
   }
   sink_->Send(LeasesMessage{.leases = std::move(leases),
@@ -316,18 +326,21 @@ bool ExecutorSession::Deliver(std::vector<LeaseMessage> leases,
 
 void ExecutorSession::OnLeaseTaken(const LeaseRef& lease,
                                    bool accepted_in_time) {
-  bool became_unhealthy = false;
-  {
-    std::lock_guard lock(mutex_);
-    if (!held_.Remove(lease)) return;
-    if (!accepted_in_time) {
-      became_unhealthy = !std::exchange(unhealthy_, true);
-    }
-  }
-  if (became_unhealthy) {
+  const int64_t now_us = services_.clock.NowUs();
+  std::lock_guard lock(mutex_);
+  // What has been accepted may wait for its start as long as it likes.
+  const bool accepted = accepted_in_time || held_.Accepted(lease);
+  if (!held_.Remove(lease) || accepted) return;
+  BecomeUnhealthy(lease, now_us);
+}
+
+void ExecutorSession::BecomeUnhealthy(const LeaseRef& lease, int64_t now_us) {
+  if (now_us >= unhealthy_until_us_) {
     LogWarning("executor unhealthy, it did not accept a lease in time",
                {{"executor", executor_id()}, {"task", lease.task_id}});
   }
+  unhealthy_until_us_ =
+      now_us + absl::ToInt64Microseconds(services_.times.lease_duration);
 }
 
 void ExecutorSession::OnCancelRequested(const LeaseRef& lease) {

@@ -74,8 +74,8 @@ class ExecutorSession : public Session,
   void SendDrain(bool reconnect);
   bool ready() const;
   // The lease was taken from the executor. `accepted_in_time` is false for one
-  // that was never accepted: the executor then gets none until it accepts, or
-  // reconnects.
+  // that was never accepted: the executor then gets none until it accepts one,
+  // for a lease's duration, or until it reconnects.
   void OnLeaseTaken(const LeaseRef& lease, bool accepted_in_time);
   void OnCancelRequested(const LeaseRef& lease);
   int held_leases() const;
@@ -92,6 +92,8 @@ class ExecutorSession : public Session,
   void OnHeartbeat(HeartbeatMessage message);
   void OnOutcomes(OutcomesMessage message);
   void OnGoodbye();
+  // Under the lock.
+  void BecomeUnhealthy(const LeaseRef& lease, int64_t now_us);
   void SendHeartbeatAck(int64_t sequence, std::vector<LeaseRef> lost,
                         std::vector<LeaseRef> cancelled);
 
@@ -111,7 +113,8 @@ class ExecutorSession : public Session,
   std::vector<ExecutorMessage> early_;  // Came while opening.
   HeldLeases held_;
   bool draining_ = false;
-  bool unhealthy_ = false;
+  // Then it is tried again, since one that holds nothing has nothing to accept.
+  int64_t unhealthy_until_us_ = 0;
   int64_t rejected_until_us_ = 0;
   int64_t last_heard_us_ = 0;
   int64_t heartbeat_sequence_ = 0;

@@ -15,9 +15,9 @@ namespace leasehold::scheduler {
 
 class HeldLeases {
  public:
-  // A lease was sent, or named in a hello.
+  // A lease was sent, or named in a hello or a heartbeat.
   void Add(const LeaseRef& lease, int64_t lease_duration_us,
-           int64_t attempt_timeout_us);
+           int64_t attempt_timeout_us, int64_t now_us);
   // True if it was held.
   bool Remove(const LeaseRef& lease);
   // Whether exactly this lease is held.
@@ -31,7 +31,13 @@ class HeldLeases {
   // When the handler started; 0 if unknown.
   int64_t StartUs(const LeaseRef& lease) const;
   // A heartbeat named it: it is renewed with the next Take.
-  void Name(const LeaseRef& lease);
+  void Name(const LeaseRef& lease, int64_t now_us);
+  // Whether the executor is known to have taken it.
+  bool Accepted(const LeaseRef& lease) const;
+  // Drops what the executor has not spoken of for a lease's duration: it is
+  // over, and whoever took it back may not have told this replica. Returns the
+  // leases that were never accepted.
+  std::vector<LeaseRef> DropUnheard(int64_t now_us);
 
   // What has to be written: everything named since the last Take, and what was
   // accepted or started `lazy_us` ago or earlier and is not known to be
@@ -43,9 +49,9 @@ class HeldLeases {
 
  private:
   struct Held {
-    int64_t lease_number = 0;
     int64_t lease_duration_us = 0;
     int64_t attempt_timeout_us = 0;
+    int64_t heard_us = 0;   // When it was sent, or spoken of last.
     int64_t accept_us = 0;  // 0: not accepted yet.
     int64_t start_us = 0;   // 0: not started yet.
     bool named = false;
@@ -54,7 +60,9 @@ class HeldLeases {
   };
   Held* Find(const LeaseRef& lease);
 
-  absl::flat_hash_map<TaskId, Held> leases_;
+  // By lease, not by task: an executor may still name an older lease of a task
+  // that it has just been given anew.
+  absl::flat_hash_map<LeaseRef, Held> leases_;
 };
 
 }  // namespace leasehold::scheduler
