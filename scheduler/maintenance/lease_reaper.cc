@@ -30,7 +30,12 @@ LeaseReaper::LeaseReaper(const Config& config, TaskStore& store,
       heard_since_(std::move(heard_since)),
       metrics_(metrics),
       clock_(clock),
-      back_since_(clock.SteadyNow()) {}
+      back_since_(clock.SteadyNow()),
+      round_end_(back_since_) {}
+
+bool LeaseReaper::SlowSince(SteadyTime begin) const {
+  return clock_.SteadyNow() - begin > absl::ToChronoNanoseconds(config_.slow);
+}
 
 bool LeaseReaper::Grace() const {
   return clock_.SteadyNow() <
@@ -38,30 +43,32 @@ bool LeaseReaper::Grace() const {
 }
 
 absl::Status LeaseReaper::RunOnce() {
-  const SteadyTime begin = clock_.SteadyNow();
+  // While it stood still it wrote no heartbeats.
+  if (SlowSince(round_end_)) back_since_ = clock_.SteadyNow();
   absl::Status status;
-  while (true) {
-    const absl::StatusOr<bool> more = ReapBatch();
-    status = more.status();
-    if (!more.ok() || !*more) break;
+  bool slow = false;
+  for (bool more = true; more && !slow;) {
+    const SteadyTime begin = clock_.SteadyNow();
+    const absl::StatusOr<bool> reaped = ReapBatch(begin);
+    status = reaped.status();
+    more = reaped.ok() && *reaped;
+    slow = SlowSince(begin);
   }
-  const SteadyTime end = clock_.SteadyNow();
+  round_end_ = clock_.SteadyNow();
   const bool was_up = database_up_.exchange(status.ok());
   if (was_up && !status.ok()) {
     LogError("database away", {{"error", status}});
   }
   if (!was_up && status.ok()) LogInfo("database is back");
-  if (!status.ok() || end - begin > absl::ToChronoNanoseconds(config_.slow)) {
-    back_since_ = end;
-  }
+  if (!status.ok() || slow) back_since_ = round_end_;
   return status;
 }
 
-absl::StatusOr<bool> LeaseReaper::ReapBatch() {
+absl::StatusOr<bool> LeaseReaper::ReapBatch(SteadyTime begin) {
   LEASEHOLD_ASSIGN_OR_RETURN(std::vector<LeasedTask> expired,
                              store_.FindExpiredLeases(config_.batch));
   // The read itself says whether the database is there, so it is not left out.
-  if (expired.empty() || Grace()) return false;
+  if (expired.empty() || Grace() || SlowSince(begin)) return false;
   std::sort(expired.begin(), expired.end(),
             [](const LeasedTask& a, const LeasedTask& b) {
               return a.lease.task_id < b.lease.task_id;
@@ -74,6 +81,11 @@ absl::StatusOr<bool> LeaseReaper::ReapBatch() {
   std::vector<int64_t> overdue_us(ids.size());
   LEASEHOLD_RETURN_IF_ERROR(changer_.ChangeTasks(
       ids, /*reported=*/false, [&](size_t i, const TaskView& task) {
+        // Heartbeats waited as long as this did.
+        if (SlowSince(begin)) {
+          decisions[i] = DecisionName({});
+          return Change();
+        }
         Change change =
             DecideExpiry(task, expired[i].lease,
                          heard_since_(expired[i].holder, expired[i].state_us),

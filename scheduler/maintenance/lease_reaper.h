@@ -25,7 +25,8 @@ class LeaseReaper {
  public:
   struct Config {
     int batch = 500;
-    // A round that took longer counts as an outage of the database.
+    // A batch that took longer counts as an outage of the database; a longer
+    // time between two rounds says that this process stood still.
     absl::Duration slow = absl::Seconds(2);
   };
 
@@ -40,9 +41,11 @@ class LeaseReaper {
   bool database_up() const { return database_up_; }
 
  private:
-  // Whether executors have had the time to be heard again.
+  bool SlowSince(SteadyTime begin) const;
+  // Whether executors have yet to be given the time to be heard again.
   bool Grace() const;
-  absl::StatusOr<bool> ReapBatch();  // True if there may be more.
+  // True if there may be more.
+  absl::StatusOr<bool> ReapBatch(SteadyTime begin);
 
   const Config config_;
   TaskStore& store_;
@@ -54,6 +57,7 @@ class LeaseReaper {
   absl::InsecureBitGen random_;
   // The start, or the end of the latest outage.
   SteadyTime back_since_;
+  SteadyTime round_end_;  // Of the latest round.
   std::atomic<bool> database_up_ = true;
 };
 
