@@ -67,12 +67,21 @@ std::vector<std::shared_ptr<RenewalSource>> LeaseRenewer::NextSources(
   if (std::chrono::steady_clock::now() < next_sweep_) {
     return std::exchange(waiting_, {});
   }
-  // The sweep asks everybody, those that wait included.
-  waiting_.clear();
+  // The sweep asks everybody, and those that wait although they are not listed:
+  // a session that opens still.
+  std::vector<std::shared_ptr<RenewalSource>> sources =
+      std::exchange(waiting_, {});
   lock.unlock();
   next_sweep_ =
       std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(sweep_);
-  return list_sources_();
+  const size_t waited = sources.size();
+  for (std::shared_ptr<RenewalSource>& source : list_sources_()) {
+    const auto end = sources.begin() + static_cast<std::ptrdiff_t>(waited);
+    if (std::find(sources.begin(), end, source) == end) {
+      sources.push_back(std::move(source));
+    }
+  }
+  return sources;
 }
 
 void LeaseRenewer::RenewAll(
