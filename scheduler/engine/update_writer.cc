@@ -18,6 +18,12 @@ size_t WeightOf(const LeaseUpdate& update) {
          (update.checkpoint.has_value() ? update.checkpoint->size() : 0);
 }
 
+// What the newer update leaves as it is stays as the older one has it.
+void Merge(const LeaseUpdate& older, LeaseUpdate* newer) {
+  if (!newer->progress.has_value()) newer->progress = older.progress;
+  if (!newer->checkpoint.has_value()) newer->checkpoint = older.checkpoint;
+}
+
 }  // namespace
 
 UpdateWriter::UpdateWriter(
@@ -42,18 +48,15 @@ void UpdateWriter::Write(std::vector<LeaseUpdate> updates) {
     std::lock_guard lock(mutex_);
     if (stopped_) return;
     for (LeaseUpdate& update : updates) {
+      // What it replaces makes room for it.
+      const auto older = waiting_.find(update.lease);
+      if (older != waiting_.end()) Merge(older->second, &update);
+      const size_t freed =
+          older != waiting_.end() ? WeightOf(older->second) : 0;
       const size_t weight = WeightOf(update);
-      if (waiting_bytes_ + weight > kMaxWaitingBytes) continue;
-      waiting_bytes_ += weight;
-      LeaseUpdate& waiting = waiting_[update.lease];
-      waiting.lease = update.lease;
-      waiting.holder = update.holder;
-      if (update.progress.has_value()) {
-        waiting.progress = std::move(update.progress);
-      }
-      if (update.checkpoint.has_value()) {
-        waiting.checkpoint = std::move(update.checkpoint);
-      }
+      if (waiting_bytes_ - freed + weight > kMaxWaitingBytes) continue;
+      waiting_bytes_ += weight - freed;
+      waiting_[update.lease] = std::move(update);
     }
   }
   changed_.notify_one();
