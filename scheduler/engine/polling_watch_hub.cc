@@ -74,7 +74,7 @@ void PollingWatchHub::Unwatch(WatchId watch) {
     std::erase(of_task, watch);
     if (of_task.empty()) by_task_.erase(id);
   }
-  if (std::this_thread::get_id() == thread_.get_id()) return;
+  if (std::this_thread::get_id() == hub_thread_) return;
   told_.wait(lock, [&] { return telling_ != watch; });
 }
 
@@ -113,6 +113,10 @@ bool PollingWatchHub::Due(const Watcher& watcher, SteadyTime now) const {
 
 void PollingWatchHub::Run() {
   NameThisThread("watch");
+  {
+    std::lock_guard lock(mutex_);
+    hub_thread_ = std::this_thread::get_id();
+  }
   SteadyTime next_poll = clock_.SteadyNow() + kPollTime;
   while (true) {
     bool all = false;

@@ -83,6 +83,7 @@ class PollingWatchHub : public TaskWatchHub, public ChangeListener {
   bool fresh_ = false;   // Something came into dirty_ since the last look.
   WatchId telling_ = 0;  // Whose on_update runs now; Unwatch waits for it.
   std::condition_variable told_;
+  std::thread::id hub_thread_;  // thread_'s own; that one is for Stop alone.
   std::thread thread_;
 };
 
