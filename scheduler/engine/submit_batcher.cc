@@ -80,11 +80,19 @@ void SubmitBatcher::StoreBatch(std::vector<Call> calls) {
   Batch batch;
   batch.calls.reserve(calls.size());
   batch.tasks.reserve(calls.size());
+  // The first call that finds the database away speaks for those after it:
+  // each would wait for its own timeout.
+  absl::Status away;
   for (Call& call : calls) {
+    if (!away.ok()) {
+      call.done(away);
+      continue;
+    }
     metrics_.submit_wait.Observe(
         absl::ToDoubleSeconds(absl::FromChrono(now - call.since)));
     absl::StatusOr<std::vector<NewTask>> tasks = Prepare(std::move(call.specs));
     if (!tasks.ok()) {
+      if (absl::IsUnavailable(tasks.status())) away = tasks.status();
       call.done(std::move(tasks).status());
       continue;
     }
