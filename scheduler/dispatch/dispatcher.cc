@@ -116,11 +116,15 @@ Dispatcher::Round Dispatcher::BeginRound() {
   return round;
 }
 
+void Dispatcher::Pause() {
+  failing_until_ = clock_.steady().SteadyNow() + kPauseAfterFailure;
+}
+
 void Dispatcher::PollHeads(const Placement& placement) {
   const int64_t now_us = clock_.NowUs();
   const absl::StatusOr<std::vector<ReadyHead>> heads = store_.ListReadyHeads();
   if (!heads.ok()) {
-    failing_until_ = clock_.steady().SteadyNow() + kPauseAfterFailure;
+    Pause();
     return LogFailure("waiting tasks not read, will retry", heads.status());
   }
   index_.NoteHeads(*heads, placement, now_us);
@@ -130,17 +134,16 @@ bool Dispatcher::ReadPages(const Placement& placement) {
   bool any = false;
   for (const ReadyIndex::Scan& scan : index_.PlanScans(placement)) {
     const SteadyTime sent = clock_.steady().SteadyNow();
-    const absl::StatusOr<ReadyPage> page = store_.ScanReady(
+    absl::StatusOr<ReadyPage> page = store_.ScanReady(
         scan.lane_id, scan.priority, scan.after.run_us, scan.after.id,
         clock_.NowUs() + kScanAheadUs, kPageTasks);
     if (!page.ok()) {
-      failing_until_ = clock_.steady().SteadyNow() + kPauseAfterFailure;
+      Pause();
       LogFailure("waiting tasks not read, will retry", page.status());
       return any;
     }
     clock_.Observe(sent, page->now_us);
-    index_.AddPage(scan, *page);
-    any |= !page->tasks.empty();
+    any |= index_.AddPage(scan, *std::move(page));
   }
   return any;
 }
@@ -166,7 +169,7 @@ std::vector<ReadyIndex::Taken> Dispatcher::Claim(
   const SteadyTime sent = clock_.steady().SteadyNow();
   const absl::StatusOr<ClaimResult> result = store_.ClaimLeases(claims);
   if (!result.ok()) {
-    failing_until_ = clock_.steady().SteadyNow() + kPauseAfterFailure;
+    Pause();
     LogFailure("claim failed, will retry", result.status());
     // Won or not, nobody knows; an entry that was won is dropped by its next
     // claim, and its lease expires.
@@ -209,7 +212,10 @@ void Dispatcher::Send(Round& round, std::vector<ReadyIndex::Taken> won) {
           round.sessions[won[i].session].target->holder());
     }
   }
-  if (!leases.ok()) LogFailure("task bodies not read", leases.status());
+  if (!unsent.empty()) {  // They come back at once; not to claim in circles.
+    Pause();
+    LogFailure("task bodies not read, leases go back", leases.status());
+  }
   for (size_t s = 0; s < by_session.size(); ++s) {
     if (!by_session[s].empty()) {
       DeliverTo(round.sessions[s], std::move(by_session[s]));
@@ -255,6 +261,7 @@ void Dispatcher::GiveBack(std::vector<std::pair<LeaseRef, HolderId>> unsent) {
         static_cast<double>(unsent.size()));
     return;
   }
+  Pause();
   LogFailure("unsent leases not given back, will retry", status);
   if (unsent_.size() + unsent.size() > kMaxUnsent) return;  // They expire.
   unsent_.insert(unsent_.end(), unsent.begin(), unsent.end());

@@ -63,6 +63,8 @@ class Dispatcher {
   // False when nothing could be leased.
   bool RunOnce();
   Round BeginRound();
+  // The database failed: no round for a moment.
+  void Pause();
   void PollHeads(const Placement& placement);
   // Reads on where shelves are low; true if any page was read.
   bool ReadPages(const Placement& placement);

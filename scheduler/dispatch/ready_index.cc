@@ -11,7 +11,8 @@
 namespace leasehold::scheduler {
 namespace {
 
-// Below this many tasks a shelf is low and is read on.
+// Below this many tasks a shelf is low and is read on; also when none of them
+// is due, since retries that wait must not hide what could run.
 constexpr size_t kLowWater = 2'000;
 // Tasks that are due later than this are not kept; a scan finds them in time.
 constexpr int64_t kKeepAheadUs = 60'000'000;
@@ -98,7 +99,11 @@ bool ReadyIndex::AddLocked(OfferedTask offer) {
   return true;
 }
 
-void ReadyIndex::Insert(ReadyShelf& shelf, const ReadyTask& task,
+bool ReadyIndex::Low(const ReadyShelf& shelf, int64_t now_us) {
+  return shelf.size() < kLowWater || shelf.Head()->first.first > now_us;
+}
+
+bool ReadyIndex::Insert(ReadyShelf& shelf, const ReadyTask& task,
                         std::unique_ptr<TaskSpec> spec) {
   size_t bytes = 0;
   if (spec != nullptr) {
@@ -108,9 +113,10 @@ void ReadyIndex::Insert(ReadyShelf& shelf, const ReadyTask& task,
       bytes = 0;
     }
   }
-  if (!shelf.Add(task, std::move(spec), bytes)) return;
+  if (!shelf.Add(task, std::move(spec), bytes)) return false;
   ++size_;
   spec_bytes_ += bytes;
+  return true;
 }
 
 // Makes the fullest shelf forget half of its tasks, unless that is the one that
@@ -214,7 +220,7 @@ void ReadyIndex::NoteHeads(absl::Span<const ReadyHead> heads,
       ReadyShelf& shelf = it->second->shelves[priority];
       if (!waiting.contains({lane, priority})) {
         if (shelf.empty()) shelf.MarkNothingWaiting(now_us);
-      } else if (shelf.size() < kLowWater) {
+      } else if (Low(shelf, now_us)) {
         shelf.BeginPass(now_us);
       }
     }
@@ -224,6 +230,7 @@ void ReadyIndex::NoteHeads(absl::Span<const ReadyHead> heads,
 std::vector<ReadyIndex::Scan> ReadyIndex::PlanScans(
     const Placement& placement) const {
   std::vector<Scan> scans;
+  const int64_t now_us = clock_.NowUs();
   std::lock_guard lock(mutex_);
   for (const LaneId lane : placement.Lanes()) {
     const auto it = lanes_.find(lane);
@@ -231,20 +238,31 @@ std::vector<ReadyIndex::Scan> ReadyIndex::PlanScans(
     for (int priority = 0; priority <= kMaxPriority; ++priority) {
       const ReadyShelf& shelf = it->second->shelves[priority];
       const auto after = shelf.NextPage();
-      if (!after.has_value() || shelf.size() >= kLowWater) continue;
+      if (!after.has_value() || !Low(shelf, now_us)) continue;
       scans.push_back({lane, priority, *after});
     }
   }
   return scans;
 }
 
-void ReadyIndex::AddPage(const Scan& scan, const ReadyPage& page) {
+bool ReadyIndex::AddPage(const Scan& scan, ReadyPage page) {
   std::lock_guard lock(mutex_);
   ReadyShelf* shelf = FindShelf(scan.lane_id, scan.priority);
-  if (shelf == nullptr) return;
-  if (size_ + page.tasks.size() > max_tasks_) MakeRoom(*shelf);
-  for (const ReadyTask& task : page.tasks) Insert(*shelf, task, nullptr);
+  if (shelf == nullptr) return false;
+  while (size_ + page.tasks.size() > max_tasks_ && MakeRoom(*shelf)) {
+  }
+  bool any = false;
+  for (size_t i = 0; i < page.tasks.size(); ++i) {
+    // An empty shelf gets one in any case, so that no lane starves.
+    if (size_ >= max_tasks_ && !shelf->empty()) {
+      page.tasks.resize(i);
+      page.complete = false;
+      break;
+    }
+    any |= Insert(*shelf, page.tasks[i], nullptr);
+  }
   shelf->EndPage(scan.after, page);
+  return any;
 }
 
 bool ReadyIndex::TakePollRequest() {

@@ -67,7 +67,8 @@ class ReadyIndex : public ReadyFeed, public ChangeListener {
   // Pages to read now: of shelves of the placement's lanes that are in the
   // middle of a pass and low.
   std::vector<Scan> PlanScans(const Placement& placement) const;
-  void AddPage(const Scan& scan, const ReadyPage& page);
+  // What does not fit is left for the next page. True if anything was new.
+  bool AddPage(const Scan& scan, ReadyPage page);
 
   // True once after a lane came to be served: the heads should be read now.
   bool TakePollRequest();
@@ -82,11 +83,13 @@ class ReadyIndex : public ReadyFeed, public ChangeListener {
   };
 
   bool AddLocked(OfferedTask task);
-  void Insert(ReadyShelf& shelf, const ReadyTask& task,
+  // False if it was there already.
+  bool Insert(ReadyShelf& shelf, const ReadyTask& task,
               std::unique_ptr<TaskSpec> spec);
   bool MakeRoom(const ReadyShelf& for_shelf);
   void Forget(const ReadyShelf::Entry& entry);
   ReadyShelf* FindShelf(LaneId lane, int priority);
+  static bool Low(const ReadyShelf& shelf, int64_t now_us);
 
   const DbClock& clock_;
   const size_t max_tasks_;
