@@ -89,8 +89,8 @@ void ReadArgument(const std::vector<std::string>& args, size_t* i,
   const std::string name(parts.first);
   absl::CommandLineFlag* flag = FindFlag(name);
   if (flag == nullptr) {
-    mistakes->push_back(absl::StrCat("--", QuoteForMessage(name),
-                                     ": no such flag, see --help"));
+    mistakes->push_back(
+        absl::StrCat(QuoteForMessage(arg), ": no such flag, see --help"));
     return;
   }
   std::string value(parts.second);
@@ -109,7 +109,6 @@ void ReadArgument(const std::vector<std::string>& args, size_t* i,
         "--mysql: has password=, which every user of this machine can read "
         "here, want password_file= or the environment variable "
         "LEASEHOLD_MYSQL");
-    return;
   }
   SetFlag(flag, absl::StrCat("--", name), value, mistakes);
 }

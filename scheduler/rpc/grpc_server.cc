@@ -1,5 +1,6 @@
 #include "scheduler/rpc/grpc_server.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "common/logging/log.h"
 #include "grpc/health/v1/health.pb.h"
 
 namespace leasehold::scheduler {
@@ -52,6 +54,24 @@ void LinkHealthDescriptor() {
   grpc::health::v1::HealthCheckRequest::descriptor();
 }
 
+// gRPC's own lines are for its developers; what matters to an operator comes
+// back as an error.
+void LogAsDebug(gpr_log_func_args* args) {
+  LogDebug("grpc", {{"message", args->message}});
+}
+
+// What gRPC knows per process.
+void SetUpGrpcOnce() {
+  static const bool done = [] {
+    gpr_set_log_function(LogAsDebug);
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    LinkHealthDescriptor();
+    return true;
+  }();
+  (void)done;
+}
+
 }  // namespace
 
 GrpcServer::GrpcServer(const GrpcServerOptions& options,
@@ -63,14 +83,7 @@ GrpcServer::GrpcServer(const GrpcServerOptions& options,
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, const GrpcServerParts& parts) {
-  LinkHealthDescriptor();
-  grpc::EnableDefaultHealthCheckService(true);
-  static const bool reflection_is_on = [] {
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    return true;
-  }();
-  (void)reflection_is_on;
-
+  SetUpGrpcOnce();
   auto server = std::unique_ptr<GrpcServer>(new GrpcServer(options, parts));
   grpc::ServerBuilder builder;
   Configure(&builder);

@@ -2,6 +2,10 @@
 
 #include <openssl/sha.h>
 
+#include <limits>
+#include <optional>
+#include <utility>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -49,7 +53,7 @@ std::string MakePageToken(TaskId below, const ListFilter& filter) {
 
 absl::StatusOr<TaskId> ReadPageToken(absl::string_view token,
                                      const ListFilter& filter) {
-  if (token.empty()) return 0;
+  if (token.empty()) return std::numeric_limits<TaskId>::max();
   std::string text;
   if (token.size() <= 128 && absl::WebSafeBase64Unescape(token, &text)) {
     const std::pair<std::string, std::string> parts =

@@ -15,8 +15,8 @@ namespace leasehold::scheduler {
 // `below` as in ListPage::next_below; 0, the end, is the empty token.
 std::string MakePageToken(TaskId below, const ListFilter& filter);
 
-// 0 for an empty token: from the newest task on. INVALID_ARGUMENT, naming
-// page_token, for one that no scheduler made for this filter.
+// Above every id for an empty token: from the newest task on. INVALID_ARGUMENT,
+// naming page_token, for one that no scheduler made for this filter.
 absl::StatusOr<TaskId> ReadPageToken(absl::string_view token,
                                      const ListFilter& filter);
 

@@ -105,7 +105,7 @@ absl::Status SchedulerServer::StartGrpc(const SchedulerConfig& config) {
 void SchedulerServer::Drain(absl::Duration limit) {
   if (std::exchange(drained_, true)) return;
   const SteadyTime begin = clock_.SteadyNow();
-  serving_ = false;
+  const bool served = serving_.exchange(false);
   if (grpc_ != nullptr) {
     grpc_->SetServing(false);
     grpc_->EndWaitingCalls();
@@ -114,6 +114,7 @@ void SchedulerServer::Drain(absl::Duration limit) {
   if (core_ != nullptr) core_->Drain(limit - grace);
   if (grpc_ != nullptr) grpc_->Shutdown(grace);
   if (core_ != nullptr) core_->Stop();
+  if (!served) return;  // Never came up; its error says why.
   LogInfo("drained",
           {{"took_ms", absl::FromChrono(clock_.SteadyNow() - begin)}});
 }
