@@ -6,16 +6,20 @@
 
 namespace leasehold::executor {
 
+ConfigChecker::Location ConfigChecker::LocationOf(
+    const Tree* node, const google::protobuf::Message& message,
+    const char* field) {
+  const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
+  if (node == nullptr || descriptor == nullptr) return Location();
+  return node->GetLocation(descriptor, descriptor->is_repeated() ? 0 : -1);
+}
+
 void ConfigChecker::Add(const Tree* node,
                         const google::protobuf::Message& message,
                         const char* field, absl::string_view path,
-                        absl::string_view what) {
-  const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
-  google::protobuf::TextFormat::ParseLocation location;
-  if (node != nullptr && descriptor != nullptr) {
-    location =
-        node->GetLocation(descriptor, descriptor->is_repeated() ? 0 : -1);
-  }
+                        absl::string_view what, Location otherwise) {
+  Location location = LocationOf(node, message, field);
+  if (location.line < 0) location = otherwise;
   const std::string text = absl::StrCat(path, field, ": ", what);
   if (location.line >= 0) {
     AddAt(location.line, location.column, text);

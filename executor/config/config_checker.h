@@ -17,14 +17,22 @@ namespace leasehold::executor {
 class ConfigChecker {
  public:
   using Tree = google::protobuf::TextFormat::ParseInfoTree;
+  using Location = google::protobuf::TextFormat::ParseLocation;
 
   explicit ConfigChecker(std::string file) : file_(std::move(file)) {}
 
   // `node` is where `message` stands in the file, null if unknown; `field` is
   // the proto field that is wrong, and `path` how the message reads in the
-  // error: "queue[0].handler[1].exec."
+  // error: "queue[0].handler[1].exec.". A field that is not in the file counts
+  // as standing at `otherwise`.
   void Add(const Tree* node, const google::protobuf::Message& message,
-           const char* field, absl::string_view path, absl::string_view what);
+           const char* field, absl::string_view path, absl::string_view what,
+           Location otherwise = Location());
+
+  // Of a repeated field, the first; line -1 when it is not in the file.
+  static Location LocationOf(const Tree* node,
+                             const google::protobuf::Message& message,
+                             const char* field);
 
   // Lines and columns count from 0, as Protobuf's do.
   void AddAt(int line, int column, absl::string_view what);

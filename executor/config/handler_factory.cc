@@ -27,15 +27,17 @@ constexpr int kMaxRedirects = 20;
 class Settings {
  public:
   Settings(const google::protobuf::Message& message, ConfigChecker::Tree* node,
-           std::string path, ConfigChecker* checker)
+           ConfigChecker::Location location, std::string path,
+           ConfigChecker* checker)
       : message_(message),
         node_(node),
+        location_(location),
         path_(std::move(path)),
         checker_(*checker) {}
 
   void Reject(const char* field, absl::string_view what) {
     ok_ = false;
-    checker_.Add(node_, message_, field, path_, what);
+    checker_.Add(node_, message_, field, path_, what, location_);
   }
 
   absl::Duration GetDuration(const char* field, bool is_set,
@@ -65,6 +67,7 @@ class Settings {
  private:
   const google::protobuf::Message& message_;
   ConfigChecker::Tree* const node_;
+  const ConfigChecker::Location location_;  // The handler's.
   const std::string path_;
   ConfigChecker& checker_;
   bool ok_ = true;
@@ -188,7 +191,9 @@ std::unique_ptr<Handler> MakeHandler(const config::v1::HandlerConfig& config,
       inner = node->GetTreeForNested(
           config.GetDescriptor()->FindFieldByName(field), -1);
     }
-    return Settings(message, inner, absl::StrCat(path, field, "."), checker);
+    return Settings(message, inner,
+                    ConfigChecker::LocationOf(node, config, field),
+                    absl::StrCat(path, field, "."), checker);
   };
   switch (config.handler_case()) {
     case config::v1::HandlerConfig::kEcho:

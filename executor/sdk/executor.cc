@@ -22,8 +22,6 @@ namespace {
 constexpr int kMaxSlots = 1024;
 constexpr int kMaxLeases = 4096;
 constexpr size_t kMaxExecutorIdBytes = 128;
-// For the acknowledgements of the last reports, and a scheduler that restarts.
-constexpr absl::Duration kSettleTimeout = absl::Seconds(5);
 constexpr absl::Duration kStopPoll = absl::Milliseconds(250);
 
 std::string HostName() {
@@ -194,7 +192,7 @@ void Executor::Drain() {
     // The runner itself gives up on handlers that ignore this.
     runner.WaitIdle(options_.leak_grace + absl::Seconds(1));
   }
-  if (!client_->WaitSettled(kSettleTimeout)) {
+  if (!client_->WaitSettled(options_.settle_timeout)) {
     LogWarning("leaving with reports that were not acknowledged");
   }
 }

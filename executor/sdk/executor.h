@@ -42,6 +42,8 @@ struct ExecutorOptions {
   absl::Duration drain_timeout = absl::Seconds(25);
   // and how long after their token was cancelled.
   absl::Duration leak_grace = absl::Seconds(10);
+  // For the acknowledgements of the last reports, before the executor leaves.
+  absl::Duration settle_timeout = absl::Seconds(5);
   absl::Duration reconnect_initial = absl::Milliseconds(100);
   absl::Duration reconnect_max = absl::Seconds(5);
 };

@@ -1,1 +1,117 @@
+#include "executor/config/executor_config.h"
 
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+
+namespace leasehold::executor {
+namespace {
+
+std::vector<std::string> MistakesOf(const std::string& text) {
+  const auto config = ParseConfig(text, "f");
+  if (config.ok()) return {};
+  return absl::StrSplit(std::string(config.status().message()), '\n');
+}
+
+TEST(ExecutorConfig, ReadsEverything) {
+  const auto config = ParseConfig(R"(
+    scheduler: "a:1" scheduler: "b:2"
+    executor_id: "e" slots: 3 max_leases: 5
+    labels { key: "zone" value: "x" }
+    queue {
+      name: "q"
+      handler { type: "a" echo {} }
+      handler { type: "b" sleep { default_duration { nanos: 1 } } }
+      handler { type: "c" fail {} }
+      handler { type: "d" exec { argv: "sh" argv: "-c" argv: "true" } }
+      handler { type: "e" http { url: "http://127.0.0.1/" } }
+    })",
+                                  "f");
+
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->options.schedulers,
+            (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_EQ(config->options.slots, 3);
+  EXPECT_EQ(config->options.max_leases, 5);
+  EXPECT_EQ(config->options.labels.at("zone"), "x");
+  EXPECT_EQ(config->registry.subscriptions().at("q").size(), 5u);
+}
+
+TEST(ExecutorConfig, SaysWhereTheSyntaxIsWrong) {
+  EXPECT_EQ(MistakesOf("slots: 8\nqueue { nme: \"x\" }"),
+            std::vector<std::string>{
+                "f:2:12: Message type \"leasehold.config.v1.QueueConfig\" has "
+                "no field named \"nme\"."});
+}
+
+TEST(ExecutorConfig, NamesEveryMistakeAtOnceWithItsPlace) {
+  const std::vector<std::string> mistakes = MistakesOf(
+      "slots: 8 max_leases: 3\n"
+      "queue { name: \"A b\" handler { type: \"x\" } }\n"
+      "queue { name: \"q\"\n"
+      "  handler { type: \"y y\" echo {} }\n"
+      "  handler { type: \"e\" exec { kill_grace { seconds: -1 } } }\n"
+      "  handler { type: \"f\" exec { argv: \"no-such-command\" "
+      "max_output_bytes: 1048577 } }\n"
+      "  handler { type: \"g\" http { url: \"ftp://x\" max_redirects: 99 "
+      "method: \"A B\" } }\n"
+      "  handler { type: \"h\" echo {} } handler { type: \"h\" echo {} } }\n"
+      "queue { name: \"empty\" }\n");
+
+  EXPECT_EQ(
+      mistakes,
+      (std::vector<std::string>{
+          "f:1:10: max_leases: 3, want at least the 8 slots",
+          "f:2:9: queue[0].name: \"A b\", want 1-64 of [a-z0-9._-]",
+          "f:2:31: queue[0].handler[0].type: \"x\" has no handler, want one of "
+          "echo, sleep, fail, exec, http",
+          "f:4:13: queue[1].handler[0].type: \"y y\", want 1-64 of "
+          "[A-Za-z0-9._-]",
+          "f:5:30: queue[1].handler[1].exec.kill_grace: -1s, want 0 or more",
+          "f:5:23: queue[1].handler[1].exec.argv: empty, want a command",
+          "f:6:54: queue[1].handler[2].exec.max_output_bytes: 1048577, want "
+          "1-1048576",
+          "f:6:30: queue[1].handler[2].exec.argv: \"no-such-command\", want a "
+          "program that can be run",
+          "f:7:30: queue[1].handler[3].http.url: \"ftp://x\", want an http or "
+          "https URL",
+          "f:7:63: queue[1].handler[3].http.method: \"A B\", want a word such "
+          "as POST",
+          "f:7:45: queue[1].handler[3].http.max_redirects: 99, want 0-20",
+          "f:8:43: queue[1].handler[5].type: queue q, type h: has a handler "
+          "already",
+          "f:9:9: queue[2].name: empty has no handler, want at least one"}));
+}
+
+TEST(ExecutorConfig, WantsAQueue) {
+  EXPECT_EQ(MistakesOf(""),
+            std::vector<std::string>{"f: queue: none, want at least one"});
+}
+
+TEST(ExecutorConfig, SaysThatAFileCannotBeRead) {
+  EXPECT_EQ(LoadConfig("/does/not/exist").status().message(),
+            "--config=/does/not/exist: cannot be read");
+}
+
+TEST(ExecutorOptions, AreCheckedAllAtOnce) {
+  ExecutorOptions options;
+  options.schedulers = {"nowhere", "a:99999"};
+  options.slots = 2000;
+  options.max_leases = 1;
+  options.executor_id = std::string(129, 'x');
+  options.drain_timeout = absl::Seconds(-1);
+
+  const absl::Status status = CheckOptions(options);
+
+  EXPECT_EQ(std::vector<std::string>(
+                absl::StrSplit(std::string(status.message()), '\n'))
+                .size(),
+            6u)
+      << status;
+}
+
+}  // namespace
+}  // namespace leasehold::executor

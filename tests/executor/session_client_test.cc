@@ -51,6 +51,7 @@ class SessionClientTest : public testing::Test {
     options.reconnect_initial = absl::Milliseconds(10);
     options.reconnect_max = absl::Milliseconds(50);
     options.drain_timeout = drain_timeout_;
+    options.settle_timeout = settle_timeout_;
     options.leak_grace = absl::Seconds(5);
     auto executor = Executor::Create(std::move(options), std::move(registry_));
     ASSERT_TRUE(executor.ok()) << executor.status();
@@ -109,6 +110,8 @@ class SessionClientTest : public testing::Test {
   FakeScheduler scheduler_;
   Registry registry_;
   absl::Duration drain_timeout_ = absl::Seconds(25);
+  // Most tests end without acknowledging everything.
+  absl::Duration settle_timeout_ = absl::Milliseconds(20);
   std::mutex mutex_;
   std::condition_variable changed_;
   bool open_ = false;
@@ -298,6 +301,7 @@ TEST_F(SessionClientTest, ReopensAStreamOnWhichNothingIsAcknowledged) {
 }
 
 TEST_F(SessionClientTest, DrainFinishesWhatRunsAndGivesBackWhatIsQueued) {
+  settle_timeout_ = kPatience;
   StartExecutor();
   ASSERT_TRUE(scheduler_.WaitForSession(1));
   for (const char* id : {"1", "2", "3"})
@@ -321,6 +325,7 @@ TEST_F(SessionClientTest, DrainFinishesWhatRunsAndGivesBackWhatIsQueued) {
 }
 
 TEST_F(SessionClientTest, DrainReleasesWithTheCheckpointWhatTakesTooLong) {
+  settle_timeout_ = kPatience;
   drain_timeout_ = absl::Milliseconds(20);
   Register("long", [](HandlerContext& ctx) {
     ctx.SaveCheckpoint("row 7").IgnoreError();
