@@ -1,16 +1,13 @@
 // An executor in a process of its own:
 //
-//   int main() {
-//     leasehold::SignalWaiter signals;  // before any thread starts
-//     Registry registry;
-//     registry.Register("documents", "shout", [](HandlerContext& ctx) {
-//       return HandlerResult::Data(absl::AsciiStrToUpper(ctx.payload().bytes));
-//     }).IgnoreError();
-//     auto executor = Executor::Create({.schedulers = {"127.0.0.1:7070"}},
-//                                      std::move(registry));
-//     return executor.ok() && (*executor)->RunUntilSignal(signals).ok() ? 0 :
-//     1;
-//   }
+//   leasehold::SignalWaiter signals;  // before any thread starts
+//   Registry registry;
+//   ... registry.Register(queue, type, handler) ...
+//   auto executor = Executor::Create({.schedulers = {"127.0.0.1:7070"}},
+//                                    std::move(registry));
+//   absl::Status status = (*executor)->RunUntilSignal(signals);
+//
+// executor/example/main.cc is a whole one.
 #ifndef EXECUTOR_SDK_EXECUTOR_H_
 #define EXECUTOR_SDK_EXECUTOR_H_
 
