@@ -137,7 +137,7 @@ absl::Status Migrate(const MySqlConfig& config,
   }
   // One replica migrates, the others wait here and then find nothing to do. The
   // lock is the server's, so its name holds the database.
-  const std::string lock = "CONCAT('leasehold.', LEFT(MD5(DATABASE()), 16))";
+  const std::string lock = "CONCAT('leasehold.', LEFT(DATABASE(), 50))";
   LEASEHOLD_ASSIGN_OR_RETURN(
       const Rows locked,
       connection->Select("schema_lock",

@@ -154,7 +154,7 @@ std::string ClaimSql(absl::Span<const Claim> claims) {
   sql.Raw(
       ", phase = 1, state = 2, attempt = attempt + 1, "
       "lease_number = lease_number + 1, lease_end = 0, "
-      "attempt_expire_us = 0, start_us = 0");
+      "attempt_expire_us = 0, cancel_expire_us = 0");
   // Guard: still waiting, due, and not leased since the hint was made.
   sql.Raw(" WHERE id IN ")
       .IdList(SortedIds(claims, get_id))
