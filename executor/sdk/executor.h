@@ -30,9 +30,9 @@ class SessionClient;
 
 struct ExecutorOptions {
   std::vector<std::string> schedulers;  // host:port of the replicas.
-  std::string executor_id;              // Default: the host name.
-  std::string version;
-  std::map<std::string, std::string> labels;
+  std::string executor_id = {};         // Default: the host name.
+  std::string version = {};
+  std::map<std::string, std::string> labels = {};
   int slots = 0;       // Handlers at once, 1-1024. Default: one per processor.
   int max_leases = 0;  // Slots plus local queue. Default: twice the slots.
   // How long handlers that run may go on once the executor was told to leave,
