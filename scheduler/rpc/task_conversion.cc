@@ -104,11 +104,11 @@ void SetLive(const TaskRecord& record, const LiveTask& live, v1::Task* task) {
   }
 }
 
-void SetEnded(const EndedTask& ended, v1::Task* task) {
+void SetEnded(const EndedTask& ended, bool with_result, v1::Task* task) {
   task->set_state(static_cast<v1::TaskState>(ended.state));
   task->set_failure_reason(static_cast<v1::FailureReason>(ended.reason));
   task->set_attempt(ended.attempt);
-  if (ended.state == TaskState::kSucceeded &&
+  if (with_result && ended.state == TaskState::kSucceeded &&
       ended.result.kind != PayloadKind::kNone) {
     ToProto(ended.result, task->mutable_result());
   }
@@ -178,17 +178,17 @@ ListFilter ToListFilter(const v1::ListTasksRequest& request) {
   return filter;
 }
 
-v1::Task ToProto(const TaskRecord& record) {
+v1::Task ToProto(const TaskRecord& record, const ReadOptions& read) {
   v1::Task task;
   task.set_id(FormatTaskId(record.id));
   SetSpec(record.spec, &task);
-  if (record.spec.payload.kind != PayloadKind::kNone) {
+  if (read.payload && record.spec.payload.kind != PayloadKind::kNone) {
     ToProto(record.spec.payload, task.mutable_payload());
   }
   SetTime(record.create_us, &task, &v1::Task::mutable_create_time);
   task.set_executor_id(record.executor_id);
   if (record.live) SetLive(record, *record.live, &task);
-  if (record.ended) SetEnded(*record.ended, &task);
+  if (record.ended) SetEnded(*record.ended, read.result, &task);
   if (record.progress) {
     v1::Progress* progress = task.mutable_progress();
     progress->set_done(record.progress->done);

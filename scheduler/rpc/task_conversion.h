@@ -17,8 +17,9 @@ namespace leasehold::scheduler {
 TaskSpec ToTaskSpec(const v1::Task& task);
 ListFilter ToListFilter(const v1::ListTasksRequest& request);
 
-// As the record stands; payload, result and attempts only if it carries them.
-v1::Task ToProto(const TaskRecord& record);
+// As the record stands. Payload and result only if they were `read`: a record
+// that was read without them still knows their kind.
+v1::Task ToProto(const TaskRecord& record, const ReadOptions& read);
 // A task that has just been stored, without its payload.
 v1::Task ToProto(const SubmittedTask& stored, const TaskSpec& spec);
 

@@ -54,7 +54,7 @@ absl::StatusOr<v1::SubmitTasksResponse> MergeAnswers(
           absl::StrCat("task ", stored[i].id,
                        ": was removed while the call ran, submit again"));
     }
-    *response.add_tasks() = ToProto(*found->second);
+    *response.add_tasks() = ToProto(*found->second, ReadOptions{});
   }
   return response;
 }
@@ -91,9 +91,9 @@ grpc::ServerUnaryReactor* TaskService::SubmitTask(
         ReadOptions options;
         options.result = true;
         reader->GetTask(task.id, options,
-                        [call](absl::StatusOr<TaskRecord> record) {
+                        [call, options](absl::StatusOr<TaskRecord> record) {
                           if (!record.ok()) return call->Fail(record.status());
-                          call->Reply(ToProto(*record));
+                          call->Reply(ToProto(*record, options));
                         });
       });
   return call.get();
@@ -145,9 +145,9 @@ grpc::ServerUnaryReactor* TaskService::GetTask(
   ReadOptions options;
   options.payload = options.result = options.attempts = true;
   parts_.reader->GetTask(*id, options,
-                         [call](absl::StatusOr<TaskRecord> record) {
+                         [call, options](absl::StatusOr<TaskRecord> record) {
                            if (!record.ok()) return call->Fail(record.status());
-                           call->Reply(ToProto(*record));
+                           call->Reply(ToProto(*record, options));
                          });
   return call.get();
 }
@@ -235,7 +235,7 @@ v1::ListTasksResponse ToListTasksResponse(const ListPage& page,
   v1::ListTasksResponse response;
   size_t bytes = 0;
   for (const TaskRecord& record : page.tasks) {
-    v1::Task task = ToProto(record);
+    v1::Task task = ToProto(record, ReadOptions{});
     bytes += task.ByteSizeLong();
     if (bytes > kMaxPageBytes && response.tasks_size() > 0) {
       // This one and the rest come next; ids descend.

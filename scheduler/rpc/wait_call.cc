@@ -7,6 +7,13 @@
 #include "scheduler/rpc/task_conversion.h"
 
 namespace leasehold::scheduler {
+namespace {
+
+// What the hub reads.
+constexpr ReadOptions kWatchedParts{/*payload=*/false, /*result=*/true,
+                                    /*attempts=*/false};
+
+}  // namespace
 
 grpc::ServerUnaryReactor* WaitCall::Start(grpc::CallbackServerContext* context,
                                           v1::Task* response, TaskId id,
@@ -37,7 +44,7 @@ grpc::ServerUnaryReactor* WaitCall::Start(grpc::CallbackServerContext* context,
 
 void WaitCall::OnUpdate(absl::StatusOr<TaskRecord> record) {
   if (!record.ok()) return Fail(record.status());
-  v1::Task task = ToProto(*record);
+  v1::Task task = ToProto(*record, kWatchedParts);
   {
     std::lock_guard<std::mutex> lock(latest_mutex_);
     if (!record->ended && !time_is_up_) {

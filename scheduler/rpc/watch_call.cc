@@ -6,6 +6,13 @@
 #include "scheduler/rpc/task_conversion.h"
 
 namespace leasehold::scheduler {
+namespace {
+
+// What the hub reads.
+constexpr ReadOptions kWatchedParts{/*payload=*/false, /*result=*/true,
+                                    /*attempts=*/false};
+
+}  // namespace
 
 grpc::ServerWriteReactor<v1::Task>* WatchCall::Start(
     grpc::CallbackServerContext* context, TaskId id, TaskWatchHub* hub,
@@ -39,7 +46,7 @@ grpc::ServerWriteReactor<v1::Task>* WatchCall::Refuse(
 
 void WatchCall::OnUpdate(absl::StatusOr<TaskRecord> record) {
   if (!record.ok()) return End(record.status());
-  v1::Task task = ToProto(*record);
+  v1::Task task = ToProto(*record, kWatchedParts);
   std::lock_guard<std::mutex> lock(mutex_);
   if (end_) return;
   latest_ = std::move(task);
