@@ -56,7 +56,10 @@ void SchedulerProcess::Launch() {
 }
 
 bool SchedulerProcess::Serving() {
-  const auto health = grpc::health::v1::Health::NewStub(client_->channel());
+  // A connection of its own: the client's would remember failures and wait
+  // before it tries again.
+  const TaskClient probe(address_);
+  const auto health = grpc::health::v1::Health::NewStub(probe.channel());
   grpc::health::v1::HealthCheckResponse response;
   const grpc::Status status =
       health->Check(ContextWithTimeout(absl::Seconds(1)).get(), {}, &response);
