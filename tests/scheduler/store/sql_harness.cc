@@ -46,6 +46,4 @@ std::unique_ptr<StoreHarness> MakeSqlHarness() {
   return std::make_unique<SqlHarness>();
 }
 
-INSTANTIATE_TEST_SUITE_P(Sql, TaskStoreTest, testing::Values(MakeSqlHarness));
-
 }  // namespace leasehold::scheduler

@@ -1,0 +1,516 @@
+// What only a real database can show: locks, lost connections, restarts, rights
+// and server settings.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "scheduler/store/mysql/mysql_store.h"
+#include "tests/scheduler/store/sql_harness.h"
+
+namespace leasehold::scheduler {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class SqlStoreTest : public TaskStoreTest {
+ protected:
+  SqlHarness& sql_harness() { return static_cast<SqlHarness&>(*harness_); }
+  e2e::SqlConnection& sql() { return sql_harness().sql(); }
+  const MySqlConfig& config() { return sql_harness().config(); }
+
+  // Ends every connection to the test's database but the test's own.
+  void KillStoreConnections() {
+    for (const e2e::Row& row : sql().Run(absl::StrCat(
+             "SELECT id FROM information_schema.processlist WHERE db = '",
+             config().db, "' AND id <> CONNECTION_ID()"))) {
+      sql().Run("KILL " + row[0]);
+    }
+  }
+
+  absl::Status Touch(TaskStore& store, std::vector<TaskId> ids) {
+    std::sort(ids.begin(), ids.end());
+    return store.ChangeTasks(ids, [](size_t, const TaskView& view) {
+      Change change;
+      change.update = *view.live;
+      ++change.update->rate_limited_count;
+      return change;
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sql, SqlStoreTest, testing::Values(MakeSqlHarness));
+
+TEST_P(SqlStoreTest, ChangesNothingWhenTheConnectionIsCutInATransaction) {
+  const LeaseRef lease = Claim(Submit());
+
+  const absl::Status cut = store_.ChangeTasks(
+      {&lease.task_id, 1}, [&](size_t, const TaskView& view) {
+        KillStoreConnections();
+        scheduler::Report report;
+        report.lease = lease;
+        report.holder = view.live->holder;
+        report.outcome = Payload{};
+        return DecideReport(view, report, 0).change;
+      });
+
+  EXPECT_EQ(cut.code(), absl::StatusCode::kUnavailable) << cut;
+  EXPECT_EQ(Live(lease.task_id).state, TaskState::kDispatched);
+  EXPECT_EQ(Report(lease, Payload{}), ReportDisposition::kRecorded);
+  EXPECT_EQ(Ended(lease.task_id).state, TaskState::kSucceeded);
+}
+
+TEST_P(SqlStoreTest, RecoversEveryRoleFromLostConnections) {
+  const LeaseRef lease = Claim(Submit());
+  KillStoreConnections();
+
+  // A connection is found dead by its first use, or was found so already.
+  const Renewal renewal{lease, Holder(), kLeaseUs, 0, 0};
+  static_cast<void>(store_.RenewLeases({&renewal, 1}));
+  static_cast<void>(Touch(store_, {lease.task_id}));
+  static_cast<void>(store_.NowUs());
+  static_cast<void>(store_.ReserveIds(1));
+  for (int i = 0; i < 4; ++i) static_cast<void>(store_.GetTasks({}, {}));
+
+  EXPECT_TRUE(store_.RenewLeases({&renewal, 1}).ok());
+  EXPECT_TRUE(Touch(store_, {lease.task_id}).ok());
+  EXPECT_TRUE(store_.NowUs().ok());
+}
+
+TEST_P(SqlStoreTest, SaysThatTheServerIsAwayAndRecoversByItself) {
+  const TaskId id = Submit();
+  Server().Stop();
+
+  const absl::Status away = store_.NowUs().status();
+  const absl::Status still_away = Touch(store_, {id});
+  Server().Start();
+
+  EXPECT_EQ(away.code(), absl::StatusCode::kUnavailable) << away;
+  EXPECT_EQ(still_away.code(), absl::StatusCode::kUnavailable) << still_away;
+  EXPECT_TRUE(store_.NowUs().ok());
+  EXPECT_TRUE(Touch(store_, {id}).ok());
+  EXPECT_TRUE(TryClaim(id, 0));
+}
+
+// wait_timeout is 10 s for connections that write.
+TEST_P(SqlStoreTest, NoticesThatTheServerHasClosedAnIdleConnection) {
+  const TaskId id = Submit();
+  ASSERT_TRUE(Touch(store_, {id}).ok());
+
+  std::this_thread::sleep_for(std::chrono::milliseconds(11'500));
+
+  EXPECT_TRUE(Touch(store_, {id}).ok());
+  EXPECT_TRUE(store_.NowUs().ok());
+}
+
+TEST_P(SqlStoreTest, EndsTheTransactionOfAReplicaThatHangs) {
+  const TaskId id = Submit();
+  std::atomic<bool> stuck = true;
+  absl::Status frozen;
+  std::thread replica([&] {
+    frozen = store_.ChangeTasks({&id, 1}, [&](size_t, const TaskView& view) {
+      while (stuck) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      Change change;
+      change.update = *view.live;
+      change.update->priority = 9;
+      return change;
+    });
+  });
+
+  const absl::Time start = absl::Now();
+  absl::Status freed = absl::AbortedError("");
+  while (absl::IsAborted(freed) && absl::Now() - start < absl::Seconds(30)) {
+    freed = Touch(harness_->other(), {id});
+  }
+  stuck = false;
+  replica.join();
+
+  EXPECT_TRUE(freed.ok()) << freed;
+  EXPECT_EQ(frozen.code(), absl::StatusCode::kUnavailable) << frozen;
+  EXPECT_EQ(Live(id).priority, 5);
+}
+
+TEST_P(SqlStoreTest, ClaimsWhatOthersHaveNotLocked) {
+  const std::vector<TaskId> ids = Submit({Spec(), Spec(), Spec()});
+  sql().Run("BEGIN");
+  sql().Run(absl::StrCat("SELECT id FROM task_live WHERE id = ", ids[1],
+                         " FOR UPDATE"));
+  std::vector<scheduler::Claim> claims;
+  for (const TaskId id : ids) claims.push_back({id, 0, Holder(), kLeaseUs});
+
+  const auto result = store_.ClaimLeases(claims);
+  sql().Run("ROLLBACK");
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->won, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(Live(ids[1]).phase, Phase::kWaiting);
+}
+
+TEST_P(SqlStoreTest, AClaimThatIsHeldOpenLeavesTheRestToOtherReplicas) {
+  std::vector<TaskSpec> specs(200, Spec());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    specs[i].priority = static_cast<int>(i % 10);
+  }
+  const std::vector<TaskId> ids = Submit(specs);
+  sql().Run("BEGIN");
+  sql().Run(absl::StrCat(
+      "UPDATE task_live FORCE INDEX (PRIMARY) SET phase = 1 WHERE id IN (",
+      ids[0], ",", ids[1], ",", ids[2], ",", ids[3], ",", ids[4], ")"));
+  std::vector<scheduler::Claim> claims;
+  for (size_t i = 5; i < ids.size(); ++i) {
+    claims.push_back({ids[i], 0, Holder(), kLeaseUs});
+  }
+
+  const absl::Time start = absl::Now();
+  const auto result = store_.ClaimLeases(claims);
+  const absl::Duration took = absl::Now() - start;
+  sql().Run("ROLLBACK");
+
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(std::count(result->won.begin(), result->won.end(), true), 195);
+  // It waited for no lock, which would have taken a second.
+  EXPECT_LT(took, absl::Milliseconds(900));
+}
+
+TEST_P(SqlStoreTest, RenewsTheNeighboursOfALockedLease) {
+  const LeaseRef locked = Claim(Submit(), 1'000'000);
+  const LeaseRef free = Claim(Submit(), 1'000'000);
+  sql().Run("BEGIN");
+  sql().Run(absl::StrCat("SELECT id FROM task_live WHERE id = ", locked.task_id,
+                         " FOR UPDATE"));
+  const std::vector<Renewal> renewals = {{locked, Holder(), 2 * kLeaseUs, 0, 0},
+                                         {free, Holder(), 2 * kLeaseUs, 0, 0}};
+
+  const auto outcomes = store_.RenewLeases(renewals);
+  sql().Run("ROLLBACK");
+
+  EXPECT_EQ(outcomes.status().code(), absl::StatusCode::kAborted);
+  EXPECT_GT(Live(free.task_id).lease_expire_us, Now() + kLeaseUs);
+  EXPECT_LT(Live(locked.task_id).lease_expire_us, Now() + kLeaseUs);
+}
+
+TEST_P(SqlStoreTest, GivesUpOnALockedTaskAndChangesNothing) {
+  const std::vector<TaskId> ids = Submit({Spec(), Spec()});
+  sql().Run("BEGIN");
+  sql().Run(absl::StrCat("SELECT id FROM task_live WHERE id = ", ids[1],
+                         " FOR UPDATE"));
+
+  const absl::Status status = Touch(store_, ids);
+  sql().Run("ROLLBACK");
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_EQ(Live(ids[0]).rate_limited_count, 0);
+  EXPECT_TRUE(Touch(store_, ids).ok());
+}
+
+TEST_P(SqlStoreTest, RunsAgainAfterADeadlock) {
+  const std::vector<TaskId> ids = Submit(std::vector<TaskSpec>(40, Spec()));
+  std::atomic<int> deadlocks = 0;
+  const auto store =
+      OpenMySqlStore(config(), [&](absl::string_view, absl::string_view cause) {
+        if (cause == "deadlock") ++deadlocks;
+      });
+  // The transaction that has changed more rows is not the one to be undone.
+  sql().Run("BEGIN");
+  for (size_t i = 1; i < ids.size(); ++i) {
+    sql().Run(absl::StrCat(
+        "UPDATE task_live SET rate_limited_count = 7 WHERE id = ", ids[i]));
+  }
+  absl::Status status;
+  std::thread other([&] { status = Touch(*store, {ids[0], ids[1]}); });
+  while (sql().Number("SELECT COUNT(*) FROM information_schema.innodb_trx "
+                      "WHERE trx_state = 'LOCK WAIT'") < 1) {
+  }
+  sql().Run(absl::StrCat(
+      "UPDATE task_live SET rate_limited_count = 7 WHERE id = ", ids[0]));
+  sql().Run("COMMIT");
+  other.join();
+
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_GE(deadlocks, 1);
+  EXPECT_EQ(Live(ids[0]).rate_limited_count, 8);
+  EXPECT_EQ(Live(ids[1]).rate_limited_count, 8);
+}
+
+TEST_P(SqlStoreTest, LosesNoChangeOfTwoReplicas) {
+  const bool has_snapshot_isolation =
+      !sql()
+           .Run("SHOW GLOBAL VARIABLES LIKE 'innodb_snapshot_isolation'")
+           .empty();
+  if (has_snapshot_isolation) {
+    sql().Run("SET GLOBAL innodb_snapshot_isolation = ON");
+    KillStoreConnections();
+  }
+  std::vector<TaskId> ids = Submit(std::vector<TaskSpec>(20, Spec()));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      TaskStore& store = t % 2 == 0 ? store_ : harness_->other();
+      for (int i = 0; i < 25; ++i) {
+        absl::Status status = absl::AbortedError("");
+        while (absl::IsAborted(status) || absl::IsUnavailable(status)) {
+          status = Touch(store, ids);
+        }
+        EXPECT_TRUE(status.ok()) << status;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (has_snapshot_isolation) {
+    sql().Run("SET GLOBAL innodb_snapshot_isolation = DEFAULT");
+  }
+
+  for (const TaskId id : ids) EXPECT_EQ(Live(id).rate_limited_count, 100);
+}
+
+TEST_P(SqlStoreTest, FindsATaskWhoseSubmitCommittedLate) {
+  const LaneId lane = Lane("q");
+  const TaskId early = store_.ReserveIds(1).value();
+  sql().Run("BEGIN");
+  sql().Run(absl::StrCat("INSERT INTO task_live SELECT ", early, ", ", lane,
+                         ", 0, 1, 5, 0, ", Now(),
+                         ", 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0"));
+  const TaskId late = Submit();
+  const ReadyPage before = store_.ScanReady(lane, 5, 0, 0, Now(), 10).value();
+
+  sql().Run("COMMIT");
+  // The cursor goes back by more than any write takes.
+  const ReadyPage after =
+      store_
+          .ScanReady(lane, 5, before.tasks.back().run_us - 10'000'000, 0, Now(),
+                     10)
+          .value();
+
+  ASSERT_THAT(before.tasks, SizeIs(1));
+  ASSERT_THAT(after.tasks, SizeIs(2));
+  EXPECT_EQ(after.tasks[0].id, early);
+  EXPECT_EQ(after.tasks[1].id, late);
+}
+
+TEST_P(SqlStoreTest, KeepsItsTimesWhenTheServersZoneChanges) {
+  const int64_t before = Now();
+  TaskSpec spec = Spec();
+  spec.schedule_us = before + 2'600'001;
+  const TaskId id = Submit(spec);
+  sql().Run("SET GLOBAL time_zone = '+09:00'");
+  const auto fresh = OpenMySqlStore(config());
+
+  const int64_t old_connection = Now();
+  const int64_t new_connection = fresh->NowUs().value();
+  sql().Run("SET GLOBAL time_zone = 'SYSTEM'");
+
+  EXPECT_NEAR(old_connection, before, 60'000'000);
+  EXPECT_NEAR(new_connection, before, 60'000'000);
+  EXPECT_EQ(Live(id).run_us, before + 2'600'001);
+}
+
+TEST_P(SqlStoreTest, ReadsTheClockInWholeMicrosecondsNeverAhead) {
+  for (int i = 0; i < 50; ++i) {
+    const int64_t earliest = absl::ToUnixMicros(absl::Now());
+    const int64_t now_us = Now();
+    const int64_t latest = absl::ToUnixMicros(absl::Now());
+    EXPECT_GE(now_us, earliest - 1'000);
+    EXPECT_LE(now_us, latest + 1'000);
+  }
+}
+
+TEST_P(SqlStoreTest, TakesOverAKeyWhoseTaskIsGone) {
+  TaskSpec spec = Spec("old");
+  spec.idempotency_key = "k";
+  const TaskId old = Submit(spec);
+  Report(Claim(old), Payload{});
+  sql().Run(absl::StrCat("DELETE FROM task_result WHERE id = ", old));
+  TaskSpec other = Spec("new");
+  other.idempotency_key = "k";
+
+  const TaskId fresh = Submit(other);
+
+  EXPECT_NE(fresh, old);
+  EXPECT_EQ(Submit(other), fresh);
+}
+
+TEST_P(SqlStoreTest, BringsAnEndedTaskBackWithItsExpireTime) {
+  TaskSpec spec = Spec();
+  spec.expire_us = Now() + 3'600'000'000;
+  spec.retry_policy.max_attempts = 3;
+  const TaskId id = Submit(spec);
+  Cancel(id);
+  const LaneId lane = Lane("q");
+
+  const absl::Status status =
+      store_.ChangeTasks({&id, 1}, [&](size_t, const TaskView& view) {
+        Change change;
+        change.update = DecideRetry(id, lane, 5, *view.ended, view.now_us);
+        return change;
+      });
+
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Live(id).state, TaskState::kPending);
+  EXPECT_EQ(Live(id).lease_number, 1);
+  ASSERT_TRUE(store_
+                  .ChangeTasks({&id, 1},
+                               [&](size_t, const TaskView& view) {
+                                 EXPECT_EQ(view.expire_us, spec.expire_us);
+                                 EXPECT_EQ(view.policy.max_attempts, 3);
+                                 return Change{};
+                               })
+                  .ok());
+}
+
+TEST_P(SqlStoreTest, DecidesByTheQueuesRetryPolicy) {
+  const LeaseRef lease = Claim(Submit());
+  sql().Run(
+      "UPDATE queues SET retry_policy = '{\"max_attempts\":1}' WHERE name = "
+      "'q'");
+  // Policies are read again after a second.
+  const auto fresh = OpenMySqlStore(config());
+  int max_attempts = 0;
+
+  ASSERT_TRUE(fresh
+                  ->ChangeTasks({&lease.task_id, 1},
+                                [&](size_t, const TaskView& view) {
+                                  max_attempts = view.policy.max_attempts;
+                                  return Change{};
+                                })
+                  .ok());
+
+  EXPECT_EQ(max_attempts, 1);
+}
+
+// ---- Rights, settings, migrations ----
+
+class SqlSetupTest : public SqlStoreTest {
+ protected:
+  // A user who may read and write rows, and nothing else.
+  MySqlConfig WithUser(const std::string& database) {
+    const std::string user = "'worker'@'localhost'";
+    sql().Run("DROP USER IF EXISTS " + user);
+    sql().Run("CREATE USER " + user + " IDENTIFIED BY 'it''s \\\\ :secret'");
+    sql().Run("GRANT SELECT, INSERT, UPDATE, DELETE ON " + database + ".* TO " +
+              user);
+    MySqlConfig config = this->config();
+    config.db = database;
+    config.user = "worker";
+    config.password = "it's \\ :secret";
+    return config;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sql, SqlSetupTest, testing::Values(MakeSqlHarness));
+
+TEST_P(SqlSetupTest, NeedsNoRightButRowsWithACurrentSchema) {
+  const MySqlConfig config = WithUser(this->config().db);
+
+  EXPECT_TRUE(CheckServer(config).ok());
+  EXPECT_TRUE(Migrate(config, {}).ok());
+  const auto store = OpenMySqlStore(config);
+  EXPECT_TRUE(store->NowUs().ok());
+  const auto submitted = store->SubmitTasks({{{New(Spec())}}});
+  EXPECT_TRUE(submitted.ok()) << submitted.status();
+  const TaskId id = submitted.value()[0].value()[0].id;
+  EXPECT_TRUE(Touch(*store, {id}).ok());
+}
+
+TEST_P(SqlSetupTest, SaysWhichStepOfAMigrationLacksARight) {
+  const std::string database = Server().CreateDatabase();
+
+  const absl::Status status = Migrate(WithUser(database), {});
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("creating schema_migrations"));
+}
+
+TEST_P(SqlSetupTest, MigratesOnceFromManyReplicas) {
+  MySqlConfig config = this->config();
+  config.db = Server().CreateDatabase();
+  std::atomic<int> applied = 0;
+  std::vector<std::thread> replicas;
+  for (int i = 0; i < 4; ++i) {
+    replicas.emplace_back([&] {
+      EXPECT_TRUE(Migrate(config, [&](absl::string_view line) {
+                    if (line == "schema: applying 0001_tasks") ++applied;
+                  }).ok());
+    });
+  }
+  for (std::thread& replica : replicas) replica.join();
+
+  EXPECT_EQ(applied, 1);
+  EXPECT_TRUE(OpenMySqlStore(config)->NowUs().ok());
+}
+
+TEST_P(SqlSetupTest, RefusesASchemaFromTheFuture) {
+  sql().Run("INSERT INTO schema_migrations VALUES (999, 1)");
+
+  const absl::Status status = Migrate(config(), {});
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("version 999"));
+}
+
+TEST_P(SqlSetupTest, WarnsOfLostCommitsAndRefusesSmallPackets) {
+  const auto report = CheckServer(config());
+  const long long packet = sql().Number("SELECT @@global.max_allowed_packet");
+  sql().Run("SET GLOBAL max_allowed_packet = 1048576");
+  const absl::Status small = CheckServer(config()).status();
+  sql().Run(absl::StrCat("SET GLOBAL max_allowed_packet = ", packet));
+
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->version,
+              HasSubstr(TestedServer() == e2e::DatabaseServer::Kind::kMariaDb
+                            ? "MariaDB 1"
+                            : "MySQL 9"));
+  // Test servers run without fsync.
+  EXPECT_THAT(report->warnings,
+              Contains(HasSubstr("innodb_flush_log_at_trx_commit=0")));
+  EXPECT_THAT(std::string(small.message()), HasSubstr("max_allowed_packet"));
+}
+
+TEST_P(SqlSetupTest, SaysWhyItCannotConnect) {
+  MySqlConfig wrong_password = config();
+  WithUser(config().db);
+  wrong_password.user = "worker";
+  wrong_password.password = "wrong";
+  MySqlConfig no_database = config();
+  no_database.db = "no_such_database";
+  MySqlConfig nobody_there = config();
+  nobody_there.unix_socket = "/nonexistent/s.sock";
+  MySqlConfig no_right = WithUser(config().db);
+  no_right.db = "mysql";
+
+  const auto text = [](const MySqlConfig& config) {
+    return std::string(CheckServer(config).status().message());
+  };
+  EXPECT_THAT(text(wrong_password), HasSubstr("wrong user or password"));
+  EXPECT_THAT(text(no_database), HasSubstr("no such database"));
+  EXPECT_THAT(text(nobody_there), HasSubstr("cannot connect"));
+  EXPECT_THAT(text(no_right), HasSubstr("may not use this database"));
+  for (const MySqlConfig& config :
+       {wrong_password, no_database, nobody_there, no_right}) {
+    EXPECT_EQ(text(config).find('\n'), std::string::npos);
+    EXPECT_EQ(text(config).find("secret"), std::string::npos);
+  }
+}
+
+TEST_P(SqlSetupTest, RefusesStatementReplication) {
+  setenv("ARGS", "--log-bin=binlog --binlog-format=STATEMENT --server-id=1", 1);
+  e2e::DatabaseServer server(TestedServer());
+  unsetenv("ARGS");
+  const auto config =
+      ParseMySqlConfig(server.Address(server.CreateDatabase())).value();
+
+  const absl::Status status = CheckServer(config).status();
+
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("binlog_format=STATEMENT"));
+}
+
+}  // namespace
+}  // namespace leasehold::scheduler
