@@ -20,8 +20,8 @@ constexpr char kHead[] =
 
   LEASEHOLD_MYSQL="host=127.0.0.1 user=leasehold db=leasehold password=..." \
     leasehold-scheduler
-  leasehold-scheduler --mysql="unix_socket=/run/mysqld/mysqld.sock user=leasehold \
-    db=leasehold password_file=/run/secrets/db" --listen=10.0.0.5:7070
+  leasehold-scheduler --listen=10.0.0.5:7070 --mysql="host=10.0.0.9 \
+    user=leasehold db=leasehold password_file=/run/secrets/db"
   leasehold-scheduler --migrate_only
 
 Each flag can also come from the environment: --http_listen from

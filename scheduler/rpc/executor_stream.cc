@@ -1,6 +1,7 @@
 #include "scheduler/rpc/executor_stream.h"
 
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "common/logging/log.h"
@@ -100,6 +101,7 @@ bool ExecutorStream::DeliverIncoming() {
     Close(message.status());
     return false;
   }
+  said_goodbye_ = std::holds_alternative<GoodbyeMessage>(*message);
   session_->OnMessage(*std::move(message));
   return true;
 }
@@ -112,13 +114,21 @@ void ExecutorStream::ReadNext() {
   StartRead(&incoming_);
 }
 
-void ExecutorStream::OnReadDone(bool ok) {
-  if (!ok) {
-    // Half-closed by the executor, or the stream broke; then OnCancel comes
-    // too.
-    Close(absl::OkStatus());
-    return;
+void ExecutorStream::OnReadsEnded() {
+  if (said_goodbye_) return Close(absl::OkStatus());
+  // gRPC tells a half-close from a message that it cannot parse as little as
+  // from a connection that broke, in which case nobody hears this.
+  if (!context_->IsCancelled()) {
+    static RateLimitedLog log;
+    log.Warning("session stream ended without goodbye", {{"peer", peer_}});
   }
+  Close(absl::InvalidArgumentError(
+      "message: not readable, or the end of the stream without goodbye, want "
+      "ExecutorMessage with valid UTF-8 in every string"));
+}
+
+void ExecutorStream::OnReadDone(bool ok) {
+  if (!ok) return OnReadsEnded();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (end_ || finished_) return;

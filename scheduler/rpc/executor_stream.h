@@ -86,6 +86,7 @@ class ExecutorStream
   // Hands `incoming_` to the session. False when the stream ends.
   bool DeliverIncoming();
   void ReadNext();
+  void OnReadsEnded();
   // All three with mutex_ held.
   void Pump();
   void EndWith(absl::Status status);
@@ -101,6 +102,7 @@ class ExecutorStream
   std::shared_ptr<Session> session_;
   v1::ExecutorMessage incoming_;
   bool first_ = true;
+  bool said_goodbye_ = false;
 
   std::mutex mutex_;
   std::deque<Outgoing> outbox_;  // The front is the one being written, if any.

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/logging/log.h"
+#include "google/protobuf/stubs/logging.h"
 #include "grpc/health/v1/health.pb.h"
 
 namespace leasehold::scheduler {
@@ -60,10 +61,16 @@ void LogAsDebug(gpr_log_func_args* args) {
   LogDebug("grpc", {{"message", args->message}});
 }
 
-// What gRPC knows per process.
+void LogProtobufAsDebug(google::protobuf::LogLevel, const char*, int,
+                        const std::string& message) {
+  LogDebug("protobuf", {{"message", message}});
+}
+
+// What gRPC and Protobuf know per process.
 void SetUpGrpcOnce() {
   static const bool done = [] {
     gpr_set_log_function(LogAsDebug);
+    google::protobuf::SetLogHandler(LogProtobufAsDebug);
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     LinkHealthDescriptor();

@@ -7,8 +7,8 @@
 // sizes) breaks the protocol: INVALID_ARGUMENT, naming the message and field.
 //
 // A `string` with invalid UTF-8 never gets here: Protobuf refuses the whole
-// message and gRPC ends the stream. That is the executor's mistake to avoid, by
-// sanitising what handlers print, as the SDK does.
+// message and the stream ends with INVALID_ARGUMENT. That is the executor's
+// mistake to avoid, by sanitising what handlers print, as the SDK does.
 #ifndef SCHEDULER_RPC_SESSION_CONVERSION_H_
 #define SCHEDULER_RPC_SESSION_CONVERSION_H_
 

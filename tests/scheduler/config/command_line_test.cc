@@ -170,7 +170,7 @@ TEST_F(CommandLineTest, HelpShowsOurFlagsOnlyAndFitsATerminal) {
   EXPECT_THAT(help, Not(HasSubstr("flagfile")));
   std::istringstream lines(help);
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_THAT(line, SizeIs(testing::Le(82u)));
+    EXPECT_THAT(line, SizeIs(testing::Le(80u)));
   }
 }
 

@@ -17,25 +17,32 @@ using e2e::HttpGet;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// One server for all tests: civetweb takes two seconds to stop.
 class HttpServerTest : public testing::Test {
  protected:
-  void SetUp() override {
+  static void SetUpTestSuite() {
+    HttpServerOptions options;
     options.listen = "127.0.0.1:0";
-    options.health.loops = [this] { return loops; };
-    options.health.database_up = [this] { return database.load(); };
-    options.health.serving = [this] { return serving.load(); };
+    options.health.loops = [] { return loops; };
+    options.health.database_up = [] { return database.load(); };
+    options.health.serving = [] { return serving.load(); };
     options.metrics = [] { return std::string("leasehold_up 1\n"); };
     auto started = HttpServer::Start(options);
     ASSERT_TRUE(started.ok()) << started.status();
     server = *std::move(started);
   }
+  static void TearDownTestSuite() { server.reset(); }
 
-  std::vector<LoopHealth> loops = {
-      {"dispatch", absl::Seconds(1), absl::Seconds(30)}};
-  std::atomic<bool> database{true};
-  std::atomic<bool> serving{true};
-  HttpServerOptions options;
-  std::unique_ptr<HttpServer> server;
+  void SetUp() override {
+    ASSERT_NE(server, nullptr);
+    loops = {{"dispatch", absl::Seconds(1), absl::Seconds(30)}};
+    database = serving = true;
+  }
+
+  inline static std::vector<LoopHealth> loops;  // Set between requests.
+  inline static std::atomic<bool> database;
+  inline static std::atomic<bool> serving;
+  inline static std::unique_ptr<HttpServer> server;
 };
 
 TEST_F(HttpServerTest, HealthyWhileLoopsComeRound) {
@@ -92,6 +99,7 @@ TEST_F(HttpServerTest, ManyAskAtOnce) {
 }
 
 TEST_F(HttpServerTest, BusyPortIsAnError) {
+  HttpServerOptions options;
   options.listen = "127.0.0.1:" + std::to_string(server->port());
 
   const auto second = HttpServer::Start(options);

@@ -38,6 +38,13 @@ struct Peer {
       : stub(v1::ExecutorService::NewStub(channel)),
         stream(stub->OpenSession(&context)) {}
 
+  void Leave() {
+    v1::ExecutorMessage goodbye;
+    goodbye.mutable_goodbye();
+    stream->Write(goodbye);
+    stream->WritesDone();
+  }
+
   // The status after reading everything.
   grpc::Status End() {
     v1::SchedulerMessage message;
@@ -93,19 +100,26 @@ TEST_F(ExecutorStreamTest, HelloGetsAWelcomeAndLeasesInOrder) {
     ASSERT_TRUE(peer.stream->Read(&message));
     EXPECT_EQ(message.heartbeat_ack().sequence(), i);
   }
-  peer.stream->Write(v1::ExecutorMessage(), grpc::WriteOptions());
-  v1::ExecutorMessage goodbye;
-  goodbye.mutable_goodbye();
-  peer.stream->Write(goodbye);
+  peer.Leave();
   EXPECT_TRUE(peer.End().ok());
   EXPECT_TRUE(WaitForEnded(1));
 }
 
-TEST_F(ExecutorStreamTest, HalfCloseEndsTheStream) {
+TEST_F(ExecutorStreamTest, GoodbyeAndHalfCloseEndTheStreamWell) {
+  Peer peer(channel);
+  peer.stream->Write(NewHello());
+  peer.Leave();
+  EXPECT_TRUE(peer.End().ok());
+  EXPECT_TRUE(WaitForEnded(1));
+}
+
+TEST_F(ExecutorStreamTest, HalfCloseWithoutGoodbyeIsAMistake) {
   Peer peer(channel);
   peer.stream->Write(NewHello());
   peer.stream->WritesDone();
-  EXPECT_TRUE(peer.End().ok());
+  const grpc::Status status = peer.End();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("without goodbye"));
   EXPECT_TRUE(WaitForEnded(1));
 }
 
@@ -121,7 +135,7 @@ TEST_F(ExecutorStreamTest, UnknownMessageOfANewerExecutorIsIgnored) {
 
   EXPECT_TRUE(sessions.monitor.WaitUntil(
       [&] { return sessions.received.size() == 2; }));
-  peer.stream->WritesDone();
+  peer.Leave();
   EXPECT_TRUE(peer.End().ok());
 }
 
@@ -158,7 +172,7 @@ TEST_F(ExecutorStreamTest, GarbageEnumeratorsAreNotFatal) {
 
   EXPECT_TRUE(sessions.monitor.WaitUntil(
       [&] { return sessions.received.size() == 2; }));
-  peer.stream->WritesDone();
+  peer.Leave();
   EXPECT_TRUE(peer.End().ok());
 }
 
@@ -173,10 +187,12 @@ TEST_F(ExecutorStreamTest, InvalidUtf8EndsOnlyItsOwnStream) {
   result->mutable_error()->set_message("\xff\xfe");
   bad.stream->Write(results);
 
-  EXPECT_FALSE(bad.End().ok());
+  const grpc::Status status = bad.End();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("valid UTF-8"));
 
   EXPECT_TRUE(WaitForEnded(1));
-  good.stream->WritesDone();
+  good.Leave();
   EXPECT_TRUE(good.End().ok());
 }
 

@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "hello.executor_id: \"\""},
         HelloCase{"IdLineBreak",
                   [](v1::Hello* h) { h->set_executor_id("a\n"); },
-                  "hello.executor_id: \"a\\n\""},
+                  "hello.executor_id: \"a\\x0a\""},
         HelloCase{"IncarnationEmpty",
                   [](v1::Hello* h) { h->set_incarnation(""); },
                   "hello.incarnation: "},

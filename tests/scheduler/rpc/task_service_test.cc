@@ -187,7 +187,7 @@ TEST_F(TaskServiceTest, GetReadsEverything) {
 TEST_F(TaskServiceTest, UnknownIdsAreNotFound) {
   v1::Task task;
   EXPECT_EQ(Get("4", &task).error_message(), "task 4: not found");
-  EXPECT_EQ(Get("x\n", &task).error_message(), "task \"x\\n\": not found");
+  EXPECT_EQ(Get("x\n", &task).error_message(), "task \"x\\x0a\": not found");
   EXPECT_EQ(Get("", &task).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(Wait("x", 1, &task).error_code(), grpc::StatusCode::NOT_FOUND);
 }

@@ -178,7 +178,7 @@ const std::vector<Case>& Cases() {
       {"InitialOutOfRange", Initial(1, -1),
        "initial_backoff: {seconds: 1 nanos: -1}"},
       {"MaxAtMost", Max(7 * kDay), ""},
-      {"MaxTooLong", Max(7 * kDay + 1), "max_backoff: 168h0m1s"},
+      {"MaxTooLong", Max(7 * kDay + 1), "max_backoff: 168h1s"},
       {"MaxBelowInitial",
        [](v1::Task* task) {
          Initial(10, 0)(task);
@@ -211,7 +211,7 @@ const std::vector<Case>& Cases() {
       {"ExpireAfterSchedule", At(kNowSeconds + 5, kNowSeconds + 6), ""},
       {"TraceAtLimit", Trace(std::string(128, '0')), ""},
       {"TraceTooLong", Trace(std::string(129, '0')), "task.traceparent: "},
-      {"TraceLineBreak", Trace("a\nb"), "task.traceparent: \"a\\nb\""},
+      {"TraceLineBreak", Trace("a\nb"), "task.traceparent: \"a\\x0ab\""},
   };
   return cases;
 }
@@ -293,9 +293,9 @@ TEST(ValidationTest, TakesThreeMebibytesInOneCallAndNotAByteMore) {
   }
   const size_t room = (3u << 20) - request.ByteSizeLong();
   // Long enough for its length to take two bytes already.
-  request.mutable_tasks(0)->mutable_payload()->mutable_data()->append(32, 'x');
-  request.mutable_tasks(1)->mutable_payload()->mutable_data()->append(32, 'x');
-  request.mutable_tasks(2)->mutable_payload()->mutable_data()->append(room - 64,
+  request.mutable_tasks(0)->mutable_payload()->mutable_data()->append(48, 'x');
+  request.mutable_tasks(1)->mutable_payload()->mutable_data()->append(48, 'x');
+  request.mutable_tasks(2)->mutable_payload()->mutable_data()->append(room - 96,
                                                                       'x');
   ASSERT_EQ(request.ByteSizeLong(), 3u << 20);
   EXPECT_TRUE(ValidateSubmitTasks(request, kNowUs).ok());
