@@ -208,8 +208,8 @@ TEST_F(Limits, AGroupHoldsAThousandTasks) {
 }
 
 TEST_F(Limits, UnknownTasksAreNotFound) {
-  for (const char* id :
-       {"1", "99999999999999999", "no-such-id", "18446744073709551616"}) {
+  for (const char* id : {"4000000000", "99999999999999999", "no-such-id",
+                         "18446744073709551616"}) {
     leasehold::v1::GetTaskRequest get;
     get.set_task_id(id);
     Task task;

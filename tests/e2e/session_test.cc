@@ -242,12 +242,27 @@ TEST_F(Session, EndsAtASecondHello) {
   ExpectEndsWithInvalidArgument(executor, "hello");
 }
 
-TEST_F(Session, EndsAtAnEmptyMessage) {
+TEST_F(Session, EndsAtALeaseThatCannotBe) {
   RawExecutor executor(scheduler_.address());
   ASSERT_TRUE(executor.SayHello(NewHello("raw", "q", "t")));
   executor.NextWelcome();
+  LeaseRef lease;
+  lease.set_task_id("no number");
+  lease.set_lease_number(1);
+  ASSERT_TRUE(executor.SendHeartbeat({lease}));
+  ExpectEndsWithInvalidArgument(executor, "task_id");
+}
+
+TEST_F(Session, SkipsAMessageThatOnlyNewerExecutorsKnow) {
+  RawExecutor executor(scheduler_.address());
+  ASSERT_TRUE(executor.SayHello(NewHello("raw", "q", "t")));
+  executor.NextWelcome();
+
+  // An unknown member of the oneof reads as none.
   ASSERT_TRUE(executor.Send({}));
-  ExpectEndsWithInvalidArgument(executor, "message");
+
+  Submit();
+  EXPECT_TRUE(executor.GetsLease(kPatience));
 }
 
 TEST_F(Session, EndsAtAHelloWithBadFields) {

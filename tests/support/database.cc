@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/support/child_process.h"
 #include "tests/support/free_port.h"
@@ -80,9 +81,11 @@ long long SqlConnection::Number(const std::string& statement) {
   return rows.empty() ? -1 : std::atoll(rows[0][0].c_str());
 }
 
-DatabaseServer::DatabaseServer(Kind kind, Durability durability)
+DatabaseServer::DatabaseServer(Kind kind, Durability durability,
+                               std::string options)
     : kind_(kind),
       durability_(durability),
+      options_(std::move(options)),
       socket_path_(folder_.File("s.sock")),
       port_(FreePort()) {
   guard_pipe_ = StartGuard(folder_.path());
@@ -105,7 +108,8 @@ int DatabaseServer::pid() const {
 void DatabaseServer::Start() {
   RunCommand({Script(), "start", kind_ == Kind::kMariaDb ? "mariadb" : "mysql",
               folder_.path(), std::to_string(port_)},
-             {{"FLUSH", durability_ == Durability::kDurable ? "1" : "0"}});
+             {{"FLUSH", durability_ == Durability::kDurable ? "1" : "0"},
+              {"ARGS", options_}});
 }
 
 void DatabaseServer::Stop() { RunCommand({Script(), "stop", folder_.path()}); }

@@ -42,7 +42,9 @@ class DatabaseServer {
     kDurable,  // For figures.
   };
 
-  explicit DatabaseServer(Kind kind, Durability durability = Durability::kFast);
+  // `options` are added to the server's command line.
+  explicit DatabaseServer(Kind kind, Durability durability = Durability::kFast,
+                          std::string options = "");
   ~DatabaseServer();
   DatabaseServer(const DatabaseServer&) = delete;
   DatabaseServer& operator=(const DatabaseServer&) = delete;
@@ -63,6 +65,7 @@ class DatabaseServer {
  private:
   const Kind kind_;
   const Durability durability_;
+  const std::string options_;
   TempFolder folder_;
   std::string socket_path_;
   int port_;
