@@ -128,10 +128,12 @@ TEST(Database, RunsATaskWhoseCommitCameLate) {
   // Another replica makes it due, and is slow to commit; younger tasks
   // overtake.
   SqlConnection replica = cluster.Sql();
+  replica.Run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
   replica.Run("BEGIN");
   replica.Run(
       "UPDATE task_live SET run_us = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS "
-      "SIGNED)");
+      "SIGNED) WHERE id = " +
+      late);
   RunSomeTasks(client, "young ");
   absl::SleepFor(absl::Seconds(4));
   RunSomeTasks(client, "younger ");
@@ -211,7 +213,7 @@ TEST(Database, LogsHoldNoPayload) {
     EXPECT_THAT(log, Not(HasSubstr(kPayload)));
     EXPECT_THAT(log, Not(HasSubstr(kPassword)));
   }
-  EXPECT_THAT(scheduler.HttpBody("/metrics"), Not(HasSubstr(failed.id())));
+  EXPECT_THAT(scheduler.HttpBody("/metrics"), Not(HasSubstr(kPayload)));
 }
 
 }  // namespace
