@@ -1,5 +1,7 @@
 #include "scheduler/store/mysql/connection_pool.h"
 
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 
 namespace leasehold::scheduler {
@@ -37,7 +39,7 @@ absl::StatusOr<ConnectionLease> ConnectionPool::Acquire(
     }
   }
   if (connection != nullptr && Answers(*connection)) {
-    return ConnectionLease(this, std::move(connection));
+    return ConnectionLease(this, std::move(connection), true);
   }
   connection.reset();
   auto opened = Connection::Open(config_, kind_);
@@ -45,14 +47,21 @@ absl::StatusOr<ConnectionLease> ConnectionPool::Acquire(
     Return(nullptr);
     return absl::UnavailableError(opened.status().message());
   }
-  return ConnectionLease(this, *std::move(opened));
+  return ConnectionLease(this, *std::move(opened), false);
 }
 
 void ConnectionPool::Return(std::unique_ptr<Connection> connection) {
-  if (connection != nullptr && connection->broken()) connection.reset();
+  // What ended one connection has mostly ended the others as well.
+  std::vector<std::unique_ptr<Connection>> dropped;
+  const bool broken = connection != nullptr && connection->broken();
+  if (broken) dropped.push_back(std::move(connection));
   {
     std::lock_guard lock(mutex_);
     ++free_slots_;
+    if (broken) {
+      std::move(idle_.begin(), idle_.end(), std::back_inserter(dropped));
+      idle_.clear();
+    }
     if (connection != nullptr) idle_.push_back(std::move(connection));
   }
   returned_.notify_one();

@@ -21,18 +21,22 @@ class ConnectionPool;
 // A connection that goes back to its pool, or away if it has broken.
 class ConnectionLease {
  public:
-  ConnectionLease(ConnectionPool* pool, std::unique_ptr<Connection> connection)
-      : pool_(pool), connection_(std::move(connection)) {}
+  ConnectionLease(ConnectionPool* pool, std::unique_ptr<Connection> connection,
+                  bool reused)
+      : pool_(pool), connection_(std::move(connection)), reused_(reused) {}
   ConnectionLease(ConnectionLease&& other) noexcept = default;
   ConnectionLease& operator=(ConnectionLease&&) = delete;
   ~ConnectionLease();
 
   Connection& operator*() { return *connection_; }
   Connection* operator->() { return connection_.get(); }
+  // Somebody has used it before, so it may have died in the meantime.
+  bool reused() const { return reused_; }
 
  private:
   ConnectionPool* pool_;
   std::unique_ptr<Connection> connection_;
+  bool reused_;
 };
 
 // Thread-safe.
@@ -50,6 +54,8 @@ class ConnectionPool {
   // be reached.
   absl::StatusOr<ConnectionLease> Acquire(
       absl::Duration timeout = absl::Seconds(15));
+
+  bool read_only() const { return kind_ == ConnectionKind::kRead; }
 
  private:
   friend class ConnectionLease;

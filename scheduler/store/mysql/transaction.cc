@@ -29,33 +29,46 @@ const char* Cause(unsigned number) {
   }
 }
 
-absl::Status RunOnce(Connection& connection, bool transaction,
-                     absl::FunctionRef<absl::Status(Connection&)> body) {
-  if (!transaction) return body(connection);
-  LEASEHOLD_RETURN_IF_ERROR(connection.Execute("begin", "BEGIN").status());
+enum class Mode { kTransaction, kStatement };
+
+absl::StatusOr<ConnectionLease> AcquireFor(const char* name,
+                                           ConnectionPool& pool) {
+  auto lease = pool.Acquire();
+  if (lease.ok()) return lease;
+  return absl::Status(lease.status().code(),
+                      absl::StrCat(name, ": ", lease.status().message()));
+}
+
+// `begun` becomes true once the database may have done something.
+absl::Status RunOnce(Connection& connection, Mode mode,
+                     absl::FunctionRef<absl::Status(Connection&)> body,
+                     bool* begun) {
+  if (mode == Mode::kTransaction) {
+    LEASEHOLD_RETURN_IF_ERROR(connection.Execute("begin", "BEGIN").status());
+  }
+  *begun = true;
   absl::Status status = body(connection);
-  if (status.ok()) status = connection.Execute("commit", "COMMIT").status();
+  if (mode == Mode::kTransaction && status.ok()) {
+    status = connection.Execute("commit", "COMMIT").status();
+  }
   return status;
 }
 
-absl::Status Run(ConnectionPool& pool, const char* name, bool transaction,
-                 const RetryObserver& on_retry,
-                 absl::FunctionRef<absl::Status(Connection&)> body) {
+// Runs `body` on one connection until it is done or has failed too often.
+absl::Status RunOn(Connection& connection, const char* name, Mode mode,
+                   const RetryObserver& on_retry,
+                   absl::FunctionRef<absl::Status(Connection&)> body,
+                   bool* begun) {
   thread_local std::minstd_rand rng{std::random_device{}()};
   Backoff backoff(absl::Milliseconds(2), absl::Milliseconds(100));
-  auto lease = pool.Acquire();
-  if (!lease.ok()) {
-    return absl::Status(lease.status().code(),
-                        absl::StrCat(name, ": ", lease.status().message()));
-  }
-  Connection& connection = **lease;
   int lock_waits = 0;
   for (int run = 1;; ++run) {
-    absl::Status status = RunOnce(connection, transaction, body);
+    absl::Status status = RunOnce(connection, mode, body, begun);
     if (status.ok() || connection.broken()) return status;
     const unsigned number = connection.last_error();
     // 1205 undoes only its statement, so the rest is rolled back here.
-    if (transaction && !connection.Execute("rollback", "ROLLBACK").ok()) {
+    if (mode == Mode::kTransaction &&
+        !connection.Execute("rollback", "ROLLBACK").ok()) {
       connection.MarkBroken();
       return status;
     }
@@ -71,18 +84,36 @@ absl::Status Run(ConnectionPool& pool, const char* name, bool transaction,
   }
 }
 
+absl::Status Run(ConnectionPool& pool, const char* name, Mode mode,
+                 const RetryObserver& on_retry,
+                 absl::FunctionRef<absl::Status(Connection&)> body) {
+  bool begun = false;
+  {
+    LEASEHOLD_ASSIGN_OR_RETURN(ConnectionLease lease, AcquireFor(name, pool));
+    const bool reused = lease.reused();
+    const absl::Status status =
+        RunOn(*lease, name, mode, on_retry, body, &begun);
+    // A connection that was dead already is no reason to fail, as long as
+    // nothing can have happened on it.
+    const bool harmless = !begun || pool.read_only();
+    if (!reused || !lease->broken() || !harmless) return status;
+  }
+  LEASEHOLD_ASSIGN_OR_RETURN(ConnectionLease lease, AcquireFor(name, pool));
+  return RunOn(*lease, name, mode, on_retry, body, &begun);
+}
+
 }  // namespace
 
 absl::Status RunTransaction(ConnectionPool& pool, const char* name,
                             const RetryObserver& on_retry,
                             absl::FunctionRef<absl::Status(Connection&)> body) {
-  return Run(pool, name, true, on_retry, body);
+  return Run(pool, name, Mode::kTransaction, on_retry, body);
 }
 
 absl::Status RunStatement(ConnectionPool& pool, const char* name,
                           const RetryObserver& on_retry,
                           absl::FunctionRef<absl::Status(Connection&)> body) {
-  return Run(pool, name, false, on_retry, body);
+  return Run(pool, name, Mode::kStatement, on_retry, body);
 }
 
 }  // namespace leasehold::scheduler
