@@ -179,8 +179,9 @@ std::string LeaseBodiesSql(absl::Span<const TaskId> ids) {
       "b.schedule_us, b.expire_us, b.attempt_timeout_us, b.batch_id, "
       "b.partition_key, b.idempotency_key, b.traceparent, b.labels, "
       "b.retry_policy, b.payload, COALESCE(c.checkpoint, '') FROM task_body b "
-      "JOIN lanes l ON l.id = b.lane_id "
-      "LEFT JOIN task_checkpoint c ON c.id = b.id WHERE b.id IN ");
+      "JOIN lanes l FORCE INDEX (PRIMARY) ON l.id = b.lane_id "
+      "LEFT JOIN task_checkpoint c FORCE INDEX (PRIMARY) ON c.id = b.id "
+      "WHERE b.id IN ");
   return sql.IdList(ids).str();
 }
 
@@ -319,10 +320,11 @@ std::string GetTasksSql(absl::Span<const TaskId> ids,
   sql.Raw(options.result ? ", COALESCE(r.result, '')" : ", ''");
   sql.Raw(
       ", COALESCE(e.executor_id, '') FROM task_body b "
-      "JOIN lanes n ON n.id = b.lane_id "
-      "LEFT JOIN task_live l ON l.id = b.id "
-      "LEFT JOIN task_result r ON r.id = b.id "
-      "LEFT JOIN executors e ON e.id = COALESCE(l.holder, r.holder) "
+      "JOIN lanes n FORCE INDEX (PRIMARY) ON n.id = b.lane_id "
+      "LEFT JOIN task_live l FORCE INDEX (PRIMARY) ON l.id = b.id "
+      "LEFT JOIN task_result r FORCE INDEX (PRIMARY) ON r.id = b.id "
+      "LEFT JOIN executors e FORCE INDEX (PRIMARY) ON e.id = "
+      "COALESCE(l.holder, r.holder) "
       "WHERE b.id IN ");
   return sql.IdList(ids).str();
 }
