@@ -13,7 +13,7 @@ using leasehold::v1::Task;
 using testing::HasSubstr;
 
 std::string InSource(const std::string& path) {
-  return std::string(LEASEHOLD_SOURCE_DIR) + "/" + path;
+  return absl::StrCat(LEASEHOLD_SOURCE_DIR "/", path);
 }
 
 TEST(Node, ReflectionAloneIsEnoughToUseEverything) {

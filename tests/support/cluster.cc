@@ -30,7 +30,7 @@ Flags ShortLeases() {
 }
 
 std::string Binary(const std::string& name) {
-  return std::string(LEASEHOLD_BINARY_DIR) + "/bin/" + name;
+  return absl::StrCat(LEASEHOLD_BINARY_DIR "/bin/", name);
 }
 
 SchedulerProcess::SchedulerProcess(std::string mysql, Flags flags,

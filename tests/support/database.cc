@@ -15,7 +15,7 @@ namespace leasehold::e2e {
 namespace {
 
 std::string Script() {
-  return std::string(LEASEHOLD_SOURCE_DIR) + "/deploy/database";
+  return LEASEHOLD_SOURCE_DIR "/deploy/database";
 }
 
 // A process outside of ours that waits for our end of the pipe to close, which
