@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -505,9 +504,9 @@ TEST_P(SqlSetupTest, SaysWhyItCannotConnect) {
 }
 
 TEST_P(SqlSetupTest, RefusesStatementReplication) {
-  setenv("ARGS", "--log-bin=binlog --binlog-format=STATEMENT --server-id=1", 1);
-  e2e::DatabaseServer server(TestedServer());
-  unsetenv("ARGS");
+  e2e::DatabaseServer server(
+      TestedServer(), e2e::DatabaseServer::Durability::kFast,
+      "--log-bin=binlog --binlog-format=STATEMENT --server-id=1");
   const auto config =
       ParseMySqlConfig(server.Address(server.CreateDatabase())).value();
 
