@@ -79,10 +79,18 @@ void PollingWatchHub::Unwatch(WatchId watch) {
 }
 
 void PollingWatchHub::OnChanged(absl::Span<const CommittedChange> changes) {
-  std::vector<TaskId> ids;
-  ids.reserve(changes.size());
-  for (const CommittedChange& change : changes) ids.push_back(change.id);
-  OnTouched(ids);
+  bool any = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (by_task_.empty()) return;
+    for (const CommittedChange& change : changes) {
+      if (!by_task_.contains(change.id)) continue;
+      any |=
+          (change.after.has_value() ? dirty_ : ended_).insert(change.id).second;
+    }
+    if (any) fresh_ = true;
+  }
+  if (any) changed_.notify_one();
 }
 
 void PollingWatchHub::OnTouched(absl::Span<const TaskId> ids) {
@@ -160,7 +168,13 @@ std::vector<TaskId> PollingWatchHub::NextTasks(bool* all) {
   if (*all) {
     for (const auto& [id, watches] : by_task_) ids.push_back(id);
     dirty_.clear();
+    ended_.clear();
   } else {
+    for (const TaskId id : ended_) {
+      dirty_.erase(id);
+      ids.push_back(id);
+    }
+    ended_.clear();
     for (const TaskId id : dirty_) {
       const auto watches = by_task_.find(id);
       if (watches == by_task_.end()) {

@@ -80,7 +80,9 @@ class PollingWatchHub : public TaskWatchHub, public ChangeListener {
   absl::flat_hash_map<WatchId, std::shared_ptr<Watcher>> watchers_;
   absl::flat_hash_map<TaskId, std::vector<WatchId>> by_task_;
   absl::flat_hash_set<TaskId> dirty_;
-  bool fresh_ = false;   // Something came into dirty_ since the last look.
+  absl::flat_hash_set<TaskId>
+      ended_;            // Told at once: who waits waits for this.
+  bool fresh_ = false;   // Something came into these since the last look.
   WatchId telling_ = 0;  // Whose on_update runs now; Unwatch waits for it.
   std::condition_variable told_;
   std::thread::id hub_thread_;  // thread_'s own; that one is for Stop alone.

@@ -66,6 +66,22 @@ TEST_F(WatchHubTest, TheTerminalUpdateComesAlwaysAndLast) {
   EXPECT_TRUE(updates_.All().back().ok());
 }
 
+TEST_F(WatchHubTest, TheEndIsToldBeforeTheMergeTimeIsOver) {
+  const TaskId id = StoreOne();
+  // On a clock that stands still that time never passes.
+  PollingWatchHub hub(store_, bounds_, clock_);
+  changer_.AddListener(&hub);
+  Inbox<Update> updates;
+  ASSERT_TRUE(hub.Watch(id, [&](Update update) { updates.Add(update); }).ok());
+  ASSERT_TRUE(updates.Await(1));
+
+  Finish(Lease(id, 1));
+
+  ASSERT_TRUE(updates.Await(2));
+  EXPECT_TRUE(updates.All().back()->ended.has_value());
+  hub.Stop();
+}
+
 TEST_F(WatchHubTest, ChangesOfOtherReplicasAreFoundByPolling) {
   const TaskId id = StoreOne();
   Watch(id);
