@@ -14,9 +14,7 @@
 namespace leasehold::e2e {
 namespace {
 
-std::string Script() {
-  return LEASEHOLD_SOURCE_DIR "/deploy/database";
-}
+std::string Script() { return LEASEHOLD_SOURCE_DIR "/deploy/database"; }
 
 // A process outside of ours that waits for our end of the pipe to close, which
 // it does however we end, and then stops the server.
