@@ -28,4 +28,7 @@ elseif(LEASEHOLD_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
+# Everywhere, since precompiled headers remember it.
+add_compile_options(-pthread)
+
 set(LEASEHOLD_WARNINGS -Wall -Wextra -Wpedantic -Werror)

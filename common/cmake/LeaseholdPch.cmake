@@ -49,10 +49,14 @@ function(leasehold_use_pch target kind)
     return()
   endif()
   file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  if(folder MATCHES "^(executor|scheduler/rpc|scheduler/server|deploy|tests/(e2e|bench|support|executor|scheduler/rpc))"
+  if(folder MATCHES "^(executor|scheduler/rpc|deploy|tests/(e2e|bench|support|executor|scheduler/rpc))"
      AND NOT LEASEHOLD_CORE_ONLY)
     string(REPLACE core grpc kind ${kind})
   endif()
   target_precompile_headers(${target} REUSE_FROM leasehold_pch_${kind})
   target_compile_options(${target} PRIVATE -fpch-preprocess)
+  if(kind MATCHES "test")
+    # As GTest's own target says, which not all of these link.
+    target_compile_definitions(${target} PRIVATE GTEST_HAS_PTHREAD=1)
+  endif()
 endfunction()
