@@ -2,7 +2,9 @@
 // after each what must hold in any order of events.
 #include <cstdint>
 #include <random>
+#include <optional>
 #include <set>
+#include <variant>
 
 #include "gtest/gtest.h"
 #include "scheduler/domain/limits.h"
@@ -83,20 +85,22 @@ class Walk {
     live_->start_us = now_us_;
   }
 
+  static std::variant<Payload, TaskError, Release> Outcome(int kind,
+                                                           ErrorClass error) {
+    if (kind == 0) return Payload{PayloadKind::kJson, "1"};
+    if (kind == 1) return Release{};
+    return TaskError{.error_class = error, .code = "", .message = ""};
+  }
+
   void Report() {
-    scheduler::Report report;
-    report.lease = AnyLease();
-    report.holder = live_->holder;
     const int kind = Draw(10);
-    if (kind == 0) {
-      report.outcome = Payload{PayloadKind::kJson, "1"};
-    } else if (kind == 1) {
-      report.outcome = Release{};
-    } else {
-      TaskError error;
-      error.error_class = static_cast<ErrorClass>(Draw(7));
-      report.outcome = error;
-    }
+    const auto error_class = static_cast<ErrorClass>(Draw(7));
+    const scheduler::Report report{.lease = AnyLease(),
+                                   .holder = live_->holder,
+                                   .start_us = 0,
+                                   .outcome = Outcome(kind, error_class),
+                                   .refused = false,
+                                   .checkpoint = std::nullopt};
     const ReportDecision decision = DecideReport(View(), report, 0.5);
     if (decision.change.writes()) {
       ASSERT_EQ(report.lease.lease_number, live_->lease_number);
