@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/logging/log.h"
 #include "common/status/status_macros.h"
+#include "scheduler/store/metered_task_store.h"
 #include "scheduler/store/mysql/mysql_store.h"
 
 namespace leasehold::scheduler {
@@ -17,18 +18,10 @@ namespace {
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 
 std::unique_ptr<TaskStore> OpenStore(const MySqlConfig& mysql,
-                                     MetricRegistry* metrics) {
-  return OpenMySqlStore(
-      mysql, [metrics](absl::string_view method, absl::string_view cause) {
-        metrics
-            ->AddCounter("leasehold_store_retries_total",
-                         "Transactions that ran again. A few deadlocks and "
-                         "lock waits are normal; a steady rate means that "
-                         "something else locks Leasehold's rows",
-                         {{"method", std::string(method)},
-                          {"cause", std::string(cause)}})
-            .Increment();
-      });
+                                     MetricRegistry* metrics,
+                                     const Clock& clock) {
+  return MeterTaskStore(OpenMySqlStore(mysql, CountRetries(*metrics)), *metrics,
+                        clock);
 }
 
 HealthProbe ProbeOf(SchedulerCore* core, const std::atomic<bool>* serving) {
@@ -72,9 +65,9 @@ absl::StatusOr<std::unique_ptr<SchedulerServer>> SchedulerServer::Start(
 
 absl::Status SchedulerServer::StartCore(const SchedulerConfig& config) {
   LEASEHOLD_ASSIGN_OR_RETURN(
-      core_,
-      SchedulerCore::Start(config.engine, OpenStore(config.mysql, &metrics_),
-                           metrics_, clock_));
+      core_, SchedulerCore::Start(config.engine,
+                                  OpenStore(config.mysql, &metrics_, clock_),
+                                  metrics_, clock_));
   return absl::OkStatus();
 }
 

@@ -68,6 +68,7 @@ void MemoryTaskStore::Apply(TaskId id, const Change& change) {
     expire_us_.erase(id);
   } else if (change.update.has_value()) {
     SetLive(*change.update);
+    if (change.checkpoint.has_value()) checkpoints_[id] = *change.checkpoint;
   }
 }
 

@@ -46,6 +46,7 @@ class ChangeRun {
   absl::Status LoadLive(absl::Span<const TaskId> ids);
   absl::Status LoadEnded();
   absl::Status LoadOptions();
+  absl::Status WriteCheckpoints();
   absl::Status WriteUpdates();
   absl::Status WriteEnds();
   absl::Status WriteAttempts();
@@ -171,6 +172,7 @@ void ChangeRun::Decide(
 }
 
 absl::Status ChangeRun::Write() {
+  LEASEHOLD_RETURN_IF_ERROR(WriteCheckpoints());
   LEASEHOLD_RETURN_IF_ERROR(WriteUpdates());
   LEASEHOLD_RETURN_IF_ERROR(WriteEnds());
   return WriteAttempts();
@@ -184,6 +186,26 @@ absl::Status ChangeRun::Flush(const char* name, SqlText* sql,
   LEASEHOLD_RETURN_IF_ERROR(connection_.Execute(name, sql->str()).status());
   *sql = SqlText(head);
   return absl::OkStatus();
+}
+
+// Of releases. Before the updates, which write the flag that tells of them.
+absl::Status ChangeRun::WriteCheckpoints() {
+  constexpr char kHead[] =
+      "INSERT INTO task_checkpoint (id, checkpoint) VALUES ";
+  constexpr char kTail[] =
+      " ON DUPLICATE KEY UPDATE checkpoint = VALUES(checkpoint)";
+  SqlText sql(kHead);
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    if (!changes_[i].checkpoint.has_value() ||
+        !changes_[i].update.has_value() || !tasks_[i].is_live) {
+      continue;
+    }
+    sql.Row(ids_[i], *changes_[i].checkpoint);
+    tasks_[i].flags |= kFlagCheckpoint;
+    LEASEHOLD_RETURN_IF_ERROR(
+        Flush("save_checkpoints", &sql, kHead, kTail, kMaxStatementBytes));
+  }
+  return Flush("save_checkpoints", &sql, kHead, kTail, 0);
 }
 
 absl::Status ChangeRun::WriteUpdates() {
@@ -208,7 +230,7 @@ absl::Status ChangeRun::WriteUpdates() {
          {"phase", "state", "run_us", "attempt", "rate_limited_count",
           "expiry_count", "lease_number", "holder", "lease_end",
           "lease_expire_us", "attempt_expire_us", "cancel_expire_us",
-          "state_us", "start_us", "priority"}) {
+          "state_us", "start_us", "priority", "flags"}) {
       absl::StrAppend(tail, separator, column, " = VALUES(", column, ")");
       separator = ", ";
     }

@@ -311,6 +311,29 @@ TEST_P(TaskStoreTest, CheckpointsSurviveALeaseAndGoWithTheTask) {
       "");
 }
 
+TEST_P(TaskStoreTest, HandsTheCheckpointOfAReleaseToTheNextLease) {
+  const LeaseRef lease = Claim(Submit());
+  scheduler::Report release;
+  release.lease = lease;
+  release.holder = Holder();
+  release.outcome = Release{ReleaseReason::kDraining, 0};
+
+  ASSERT_TRUE(store_
+                  .ChangeTasks({&lease.task_id, 1},
+                               [&](size_t, const TaskView& task) {
+                                 Change change =
+                                     DecideReport(task, release, 0.5).change;
+                                 change.checkpoint = OddBytes();
+                                 return change;
+                               })
+                  .ok());
+
+  const LeaseRef next = Claim(lease.task_id);
+  EXPECT_EQ(
+      store_.LoadLeaseBodies({&next.task_id, 1}, 1000).value().at(0).checkpoint,
+      OddBytes());
+}
+
 TEST_P(TaskStoreTest, ListsAHoldersLeasesAlone) {
   const LeaseRef mine = Claim(Submit());
   const HolderId other = Holder("executor-2");
