@@ -291,10 +291,22 @@ std::string ExpiryTimesSql(absl::Span<const TaskId> ids) {
 }
 
 std::string DeleteSql(const char* table, absl::Span<const TaskId> ids) {
-  // One row an id. Without ORDER BY and LIMIT both servers scan a small table,
-  // whatever FORCE INDEX says, and wait for rows that others have locked.
-  return SelectByIds(absl::StrCat("DELETE FROM ", table), ids,
-                     absl::StrCat(" ORDER BY id LIMIT ", ids.size()));
+  // Both servers now and then scan a small table for `DELETE .. WHERE id IN`,
+  // whatever hint or ORDER BY it has, and then wait for rows that others have
+  // locked. A join in a fixed order leaves them one way: a look-up by primary
+  // key for each id.
+  SqlText sql("DELETE t FROM (");
+  const char* separator = "SELECT ";
+  const char* name = " AS id";
+  for (const TaskId id : ids) {
+    sql.Raw(separator).Int(id).Raw(name);
+    separator = " UNION ALL SELECT ";
+    name = "";
+  }
+  return sql.Raw(") d STRAIGHT_JOIN ")
+      .Raw(table)
+      .Raw(" t FORCE INDEX (PRIMARY) ON t.id = d.id")
+      .str();
 }
 
 std::string GetTasksSql(absl::Span<const TaskId> ids,
