@@ -22,15 +22,11 @@ namespace {
 
 constexpr int64_t kDefaultWaitUs = 30 * kMicrosPerSecond;
 
-// The specs without what the answer does not show, to build it from.
-std::vector<TaskSpec> WithoutPayloads(const std::vector<TaskSpec>& specs) {
-  std::vector<TaskSpec> kept;
-  kept.reserve(specs.size());
-  for (const TaskSpec& spec : specs) {
-    TaskSpec copy = spec;
-    copy.payload = {};
-    kept.push_back(std::move(copy));
-  }
+// The spec without its payload, to build the answer from.
+TaskSpec WithoutPayload(TaskSpec& spec) {
+  Payload payload = std::exchange(spec.payload, {});
+  TaskSpec kept = spec;
+  spec.payload = std::move(payload);
   return kept;
 }
 
@@ -80,8 +76,9 @@ grpc::ServerUnaryReactor* TaskService::SubmitTask(
     call->Fail(valid);
     return call.get();
   }
-  std::vector<TaskSpec> specs = {ToTaskSpec(request->task())};
-  auto kept = std::make_shared<TaskSpec>(WithoutPayloads(specs)[0]);
+  std::vector<TaskSpec> specs;
+  specs.push_back(ToTaskSpec(request->task()));
+  auto kept = std::make_shared<TaskSpec>(WithoutPayload(specs[0]));
   parts_.submitter->Submit(
       std::move(specs), [call, kept, reader = parts_.reader](
                             absl::StatusOr<std::vector<SubmittedTask>> stored) {
@@ -110,10 +107,12 @@ grpc::ServerUnaryReactor* TaskService::SubmitTasks(
   }
   std::vector<TaskSpec> specs;
   specs.reserve(static_cast<size_t>(request->tasks_size()));
+  auto kept = std::make_shared<std::vector<TaskSpec>>();
+  kept->reserve(specs.capacity());
   for (const v1::Task& task : request->tasks()) {
     specs.push_back(ToTaskSpec(task));
+    kept->push_back(WithoutPayload(specs.back()));
   }
-  auto kept = std::make_shared<std::vector<TaskSpec>>(WithoutPayloads(specs));
   parts_.submitter->Submit(
       std::move(specs), [call, kept, reader = parts_.reader](
                             absl::StatusOr<std::vector<SubmittedTask>> stored) {
