@@ -126,6 +126,7 @@ MemoryTaskStore::SubmitTasks(absl::Span<const std::vector<NewTask>> calls) {
 
 absl::StatusOr<std::vector<SubmittedTask>> MemoryTaskStore::SubmitCall(
     const std::vector<NewTask>& call) {
+  const int64_t now_us = Now();  // One time a transaction.
   std::vector<SubmittedTask> submitted;
   std::vector<const NewTask*> missing;
   Keys fresh;
@@ -141,12 +142,12 @@ absl::StatusOr<std::vector<SubmittedTask>> MemoryTaskStore::SubmitCall(
     }
     missing.push_back(&task);
     submitted.push_back(
-        {task.id, false, Now(), std::max(Now(), task.spec.schedule_us)});
+        {task.id, false, now_us, std::max(now_us, task.spec.schedule_us)});
   }
   for (auto& [name, key] : fresh) keys_[name] = key;
   for (const NewTask* task : missing) {
-    bodies_[task->id] = {task->lane_id, task->spec, Now()};
-    SetLive(NewLiveTask(task->id, task->lane_id, task->spec, Now()));
+    bodies_[task->id] = {task->lane_id, task->spec, now_us};
+    SetLive(NewLiveTask(task->id, task->lane_id, task->spec, now_us));
     if (task->spec.expire_us != 0) expire_us_[task->id] = task->spec.expire_us;
   }
   return submitted;
@@ -230,12 +231,13 @@ absl::StatusOr<ClaimResult> MemoryTaskStore::ClaimLeases(
   return Run<absl::StatusOr<ClaimResult>>(
       StoreMethod::kClaimLeases, Role::kClaim, [&] {
         ClaimResult result;
-        result.now_us = Now();
+        // One time a statement, as in the database.
+        const int64_t now_us = result.now_us = Now();
         for (const Claim& claim : claims) {
           const auto found = live_.find(claim.id);
           const bool won = found != live_.end() &&
                            found->second.phase == Phase::kWaiting &&
-                           found->second.run_us <= Now() &&
+                           found->second.run_us <= now_us &&
                            found->second.lease_number == claim.lease_number;
           result.won.push_back(won);
           if (!won) continue;
@@ -246,10 +248,10 @@ absl::StatusOr<ClaimResult> MemoryTaskStore::ClaimLeases(
           ++row.lease_number;
           row.holder = claim.holder;
           row.lease_end = LeaseEnd::kOpen;
-          row.lease_expire_us = Now() + claim.lease_us;
+          row.lease_expire_us = now_us + claim.lease_us;
           row.attempt_expire_us = 0;
           row.cancel_expire_us = 0;
-          row.state_us = Now();
+          row.state_us = now_us;
           SetLive(row);
         }
         return result;
