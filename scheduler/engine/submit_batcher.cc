@@ -138,35 +138,38 @@ void SubmitBatcher::Commit(Batch batch) {
     }
     return;
   }
+  // Offered first: a task that can be leased at once should not wait for its
+  // batch's answers to be sent.
   std::vector<OfferedTask> offers;
-  for (size_t i = 0; i < batch.calls.size(); ++i) {
-    Answer(batch.calls[i], std::move(batch.tasks[i]),
-           outcomes.ok()
-               ? std::move((*outcomes)[i])
-               : absl::StatusOr<std::vector<SubmittedTask>>(outcomes.status()),
-           &offers);
-  }
-  metrics_.submit_batch_tasks.Observe(static_cast<double>(offers.size()));
-  if (!offers.empty()) feed_.Offer(std::move(offers));
-}
-
-void SubmitBatcher::Answer(Call& call, std::vector<NewTask> tasks,
-                           absl::StatusOr<std::vector<SubmittedTask>> outcome,
-                           std::vector<OfferedTask>* offers) {
-  if (outcome.ok()) {
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      const SubmittedTask& stored = (*outcome)[i];
-      if (stored.existed) continue;
-      metrics_.tasks_submitted.Increment();
-      offers->push_back(
-          {.task = {.id = stored.id,
-                    .lane_id = tasks[i].lane_id,
-                    .priority = tasks[i].spec.priority,
-                    .run_us = stored.run_us},
-           .spec = std::make_unique<TaskSpec>(std::move(tasks[i].spec))});
+  for (size_t i = 0; outcomes.ok() && i < batch.calls.size(); ++i) {
+    if ((*outcomes)[i].ok()) {
+      OfferNew(std::move(batch.tasks[i]), *(*outcomes)[i], &offers);
     }
   }
-  call.done(std::move(outcome));
+  metrics_.tasks_submitted.Increment(static_cast<double>(offers.size()));
+  metrics_.submit_batch_tasks.Observe(static_cast<double>(offers.size()));
+  if (!offers.empty()) feed_.Offer(std::move(offers));
+  for (size_t i = 0; i < batch.calls.size(); ++i) {
+    if (outcomes.ok()) {
+      batch.calls[i].done(std::move((*outcomes)[i]));
+    } else {
+      batch.calls[i].done(outcomes.status());
+    }
+  }
+}
+
+void SubmitBatcher::OfferNew(std::vector<NewTask> tasks,
+                             const std::vector<SubmittedTask>& stored,
+                             std::vector<OfferedTask>* offers) {
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (stored[i].existed) continue;
+    offers->push_back(
+        {.task = {.id = stored[i].id,
+                  .lane_id = tasks[i].lane_id,
+                  .priority = tasks[i].spec.priority,
+                  .run_us = stored[i].run_us},
+         .spec = std::make_unique<TaskSpec>(std::move(tasks[i].spec))});
+  }
 }
 
 }  // namespace leasehold::scheduler

@@ -51,9 +51,9 @@ class SubmitBatcher : public TaskSubmitter {
   // Lanes and ids for `call`, or why not.
   absl::StatusOr<std::vector<NewTask>> Prepare(std::vector<TaskSpec> specs);
   void Commit(Batch batch);
-  void Answer(Call& call, std::vector<NewTask> tasks,
-              absl::StatusOr<std::vector<SubmittedTask>> outcome,
-              std::vector<OfferedTask>* offers);
+  static void OfferNew(std::vector<NewTask> tasks,
+                       const std::vector<SubmittedTask>& stored,
+                       std::vector<OfferedTask>* offers);
 
   TaskStore& store_;
   LaneDirectory& lanes_;

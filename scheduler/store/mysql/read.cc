@@ -109,19 +109,26 @@ absl::StatusOr<std::vector<TaskRecord>> LoadRecords(
       connection.Select("get_tasks", GetTasksSql(ids, options), kTaskTypes));
   std::vector<TaskRecord> records;
   std::vector<TaskId> leased_once;
+  std::vector<TaskId> tried_before;  // May have attempts that did not succeed.
   for (size_t i = 0; i < rows.size(); ++i) {
     LEASEHOLD_ASSIGN_OR_RETURN(TaskRecord record, RecordFromRow(rows, i));
     // A body without the rest is on its way out.
     if (!record.live.has_value() && !record.ended.has_value()) continue;
     if (record.live.has_value() && record.live->lease_number > 0) {
       leased_once.push_back(record.id);
+      if (record.live->lease_number > 1 ||
+          record.live->phase != Phase::kLeased) {
+        tried_before.push_back(record.id);
+      }
     }
     records.push_back(std::move(record));
   }
   RecordMap by_id;
   for (TaskRecord& record : records) by_id[record.id] = &record;
+  if (!tried_before.empty()) {
+    LEASEHOLD_RETURN_IF_ERROR(LoadLastErrors(connection, tried_before, by_id));
+  }
   if (!leased_once.empty()) {
-    LEASEHOLD_RETURN_IF_ERROR(LoadLastErrors(connection, leased_once, by_id));
     LEASEHOLD_RETURN_IF_ERROR(LoadProgress(connection, leased_once, by_id));
   }
   if (options.attempts) {
