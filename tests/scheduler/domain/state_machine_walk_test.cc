@@ -1,8 +1,8 @@
 // Drives one task through random events, impossible ones included, and checks
 // after each what must hold in any order of events.
 #include <cstdint>
-#include <random>
 #include <optional>
+#include <random>
 #include <set>
 #include <variant>
 
