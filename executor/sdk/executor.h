@@ -42,6 +42,7 @@ struct ExecutorOptions {
   // For the acknowledgements of the last reports, before the executor leaves.
   absl::Duration settle_timeout = absl::Seconds(5);
   absl::Duration reconnect_initial = absl::Milliseconds(100);
+  // Nor longer than a third of the lease duration that the scheduler said.
   absl::Duration reconnect_max = absl::Seconds(5);
 };
 

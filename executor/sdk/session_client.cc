@@ -13,6 +13,7 @@ namespace leasehold::executor {
 namespace {
 
 constexpr absl::Duration kGoodbyeTimeout = absl::Seconds(1);
+constexpr absl::Duration kMinConnect = absl::Seconds(2);
 // A message that was larger gives its memory back instead of keeping it.
 constexpr size_t kKeptMessageBytes = 256 << 10;
 
@@ -125,7 +126,11 @@ void SessionClient::ApplyLocked(SessionState::Effects* effects) {
       state_.Release(*run, v1::RELEASE_REASON_REJECTED);
     }
   }
-  if (effects->welcomed) reconnect_backoff_.Reset();
+  if (effects->welcomed) {
+    reconnect_backoff_ =
+        Backoff(options_.reconnect_initial,
+                std::min(options_.reconnect_max, state_.reconnect_limit()));
+  }
   if (effects->drain_and_reconnect.has_value()) {
     (*effects->drain_and_reconnect ? reconnect_wanted_ : leave_asked_) = true;
   }
@@ -216,10 +221,12 @@ absl::Status SessionClient::RunSession(const std::string& address) {
 }
 
 absl::Status SessionClient::Pump(SessionStream& stream) {
-  const SteadyTime hello_deadline =
-      Now() + absl::ToChronoNanoseconds(options_.connect_timeout);
   bool greeted = false;
   std::unique_lock<std::mutex> lock(mutex_);
+  const SteadyTime hello_deadline =
+      Now() + absl::ToChronoNanoseconds(
+                  std::min(options_.connect_timeout,
+                           std::max(state_.reconnect_limit(), kMinConnect)));
   while (!stream_ended_) {
     const SteadyTime now = Now();
     wake_ = false;

@@ -92,6 +92,13 @@ class SessionState {
 
   bool draining() const { return draining_; }
   bool welcomed() const { return welcomed_; }
+  // No longer between two attempts to reach a scheduler: one that comes back
+  // waits a lease's duration to be told who still works, and this leaves time
+  // for two attempts more. Infinite before the first welcome.
+  absl::Duration reconnect_limit() const {
+    return lease_duration_ == absl::ZeroDuration() ? absl::InfiniteDuration()
+                                                   : lease_duration_ / 3;
+  }
   bool outbox_full() const { return outbox_.full(); }
   // Every report is acknowledged and no lease is held, lost ones apart.
   bool settled() const;

@@ -24,9 +24,16 @@ class DispatchTarget {
   virtual ~DispatchTarget() = default;
   virtual HolderId holder() const = 0;
   virtual const std::vector<LaneId>& lanes() const = 0;
-  // Only Deliver makes it smaller.
+  // Only Reserve makes it smaller.
   virtual Room GetRoom() const = 0;
-  // Sends the leases; false, and nothing was sent, when the session has ended.
+  // Takes room for up to `leases` more; returns for how many. The dispatcher
+  // and the submits that lease at once both do, so the room seen before may be
+  // gone.
+  virtual int Reserve(int leases) = 0;
+  // Gives back what was reserved and not delivered.
+  virtual void Unreserve(int leases) = 0;
+  // Sends the leases, each of which uses up a reservation; false, and nothing
+  // was sent, when the session has ended.
   virtual bool Deliver(std::vector<LeaseMessage> leases,
                        int64_t heartbeat_sequence) = 0;
 };

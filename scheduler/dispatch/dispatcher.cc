@@ -42,6 +42,9 @@ Dispatcher::Dispatcher(TaskStore& store, TaskChanger& changer,
       index_(clock, bounds.ready_index_tasks, bounds.ready_index_payload_bytes,
              [this] { Wake(); }),
       builder_(store, lanes),
+      direct_leases_(
+          index_, lanes, builder_, list_targets_,
+          [this](auto unsent) { GiveBackSoon(std::move(unsent)); }, metrics),
       probe_("dispatch", kRoundLimit, clock.steady()) {}
 
 void Dispatcher::Start() {
@@ -87,6 +90,12 @@ void Dispatcher::Run() {
 
 bool Dispatcher::RunOnce() {
   if (clock_.steady().SteadyNow() < failing_until_) return false;
+  std::vector<std::pair<LeaseRef, HolderId>> returned;
+  {
+    std::lock_guard lock(mutex_);
+    returned.swap(returned_);
+  }
+  GiveBack(std::move(returned));
   Round round = BeginRound();
   const SteadyTime now = clock_.steady().SteadyNow();
   if (index_.TakePollRequest() || now >= next_poll_) {
@@ -96,8 +105,8 @@ bool Dispatcher::RunOnce() {
   }
   if (!round.placement.has_room()) return false;
   const bool read = ReadPages(round.placement);
-  std::vector<ReadyIndex::Taken> taken =
-      index_.Take(round.placement, bounds_.claim_batch_tasks);
+  std::vector<ReadyIndex::Taken> taken = ReserveRoom(
+      round, index_.Take(round.placement, bounds_.claim_batch_tasks));
   if (taken.empty()) return read;
   Lease(round, std::move(taken));
   return true;
@@ -148,6 +157,27 @@ bool Dispatcher::ReadPages(const Placement& placement) {
   return any;
 }
 
+std::vector<ReadyIndex::Taken> Dispatcher::ReserveRoom(
+    Round& round, std::vector<ReadyIndex::Taken> taken) {
+  std::vector<int> room(round.sessions.size());
+  for (const ReadyIndex::Taken& task : taken) ++room[task.session];
+  for (size_t s = 0; s < room.size(); ++s) {
+    if (room[s] > 0) room[s] = round.sessions[s].target->Reserve(room[s]);
+  }
+  std::vector<ReadyIndex::Taken> reserved;
+  std::vector<OfferedTask> again;
+  reserved.reserve(taken.size());
+  for (ReadyIndex::Taken& task : taken) {
+    if (room[task.session]-- > 0) {
+      reserved.push_back(std::move(task));
+    } else {
+      again.push_back({task.task, std::move(task.spec)});
+    }
+  }
+  if (!again.empty()) index_.Offer(std::move(again));
+  return reserved;
+}
+
 void Dispatcher::Lease(Round& round, std::vector<ReadyIndex::Taken> taken) {
   std::vector<ReadyIndex::Taken> won = Claim(round, std::move(taken));
   if (!won.empty()) Send(round, std::move(won));
@@ -175,6 +205,7 @@ std::vector<ReadyIndex::Taken> Dispatcher::Claim(
     // claim, and its lease expires.
     std::vector<OfferedTask> again;
     for (ReadyIndex::Taken& task : taken) {
+      round.sessions[task.session].target->Unreserve(1);
       again.push_back({task.task, std::move(task.spec)});
     }
     index_.Offer(std::move(again));
@@ -186,6 +217,7 @@ std::vector<ReadyIndex::Taken> Dispatcher::Claim(
   for (size_t i = 0; i < taken.size(); ++i) {
     if (!result->won[i]) {
       metrics_.claims_lost.Increment();
+      round.sessions[taken[i].session].target->Unreserve(1);
       continue;
     }
     metrics_.queue_wait.Observe(static_cast<double>(std::max<int64_t>(
@@ -207,6 +239,7 @@ void Dispatcher::Send(Round& round, std::vector<ReadyIndex::Taken> won) {
     if (leases.ok() && (*leases)[i].has_value()) {
       by_session[won[i].session].push_back(*std::move((*leases)[i]));
     } else {
+      round.sessions[won[i].session].target->Unreserve(1);
       unsent.emplace_back(
           LeaseRef{won[i].task.id, won[i].task.lease_number + 1},
           round.sessions[won[i].session].target->holder());
@@ -265,6 +298,16 @@ void Dispatcher::GiveBack(std::vector<std::pair<LeaseRef, HolderId>> unsent) {
   LogFailure("unsent leases not given back, will retry", status);
   if (unsent_.size() + unsent.size() > kMaxUnsent) return;  // They expire.
   unsent_.insert(unsent_.end(), unsent.begin(), unsent.end());
+}
+
+void Dispatcher::GiveBackSoon(
+    std::vector<std::pair<LeaseRef, HolderId>> unsent) {
+  {
+    std::lock_guard lock(mutex_);
+    if (returned_.size() + unsent.size() > kMaxUnsent) return;  // They expire.
+    returned_.insert(returned_.end(), unsent.begin(), unsent.end());
+  }
+  Wake();
 }
 
 void Dispatcher::WaitForWork(int64_t next_due_us) {

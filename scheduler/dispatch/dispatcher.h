@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/dispatch/direct_leases.h"
 #include "scheduler/dispatch/dispatch_target.h"
 #include "scheduler/dispatch/lease_builder.h"
 #include "scheduler/dispatch/placement.h"
@@ -40,6 +41,8 @@ class Dispatcher {
   ~Dispatcher() { Stop(); }
 
   ReadyIndex& index() { return index_; }
+  // For the submits that lease at once.
+  DirectLeases& direct_leases() { return direct_leases_; }
 
   void Start();
   // A session has more room, or the index more tasks. Cheap; thread-safe.
@@ -68,6 +71,9 @@ class Dispatcher {
   void PollHeads(const Placement& placement);
   // Reads on where shelves are low; true if any page was read.
   bool ReadPages(const Placement& placement);
+  // Takes room for each; those whose room has gone meanwhile wait again.
+  std::vector<ReadyIndex::Taken> ReserveRoom(
+      Round& round, std::vector<ReadyIndex::Taken> taken);
   void Lease(Round& round, std::vector<ReadyIndex::Taken> taken);
   std::vector<ReadyIndex::Taken> Claim(const Round& round,
                                        std::vector<ReadyIndex::Taken> taken);
@@ -76,6 +82,8 @@ class Dispatcher {
   // Leases that were never sent go back, uncharged; what cannot be given back
   // now is tried again with the next poll.
   void GiveBack(std::vector<std::pair<LeaseRef, HolderId>> unsent);
+  // The same for any thread: this one's next round gives them back.
+  void GiveBackSoon(std::vector<std::pair<LeaseRef, HolderId>> unsent);
   void WaitForWork(int64_t next_due_us);
 
   TaskStore& store_;
@@ -87,6 +95,7 @@ class Dispatcher {
   SchedulerMetrics& metrics_;
   ReadyIndex index_;
   LeaseBuilder builder_;
+  DirectLeases direct_leases_;
   LoopProbe probe_;
 
   // Of the one thread.
@@ -97,6 +106,7 @@ class Dispatcher {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool woken_ = false;
+  std::vector<std::pair<LeaseRef, HolderId>> returned_;  // By GiveBackSoon.
   bool stopped_ = false;
   std::thread thread_;
 };

@@ -24,10 +24,11 @@ class LeaseBuilder {
   absl::StatusOr<std::vector<std::optional<LeaseMessage>>> Build(
       std::vector<ReadyIndex::Taken>& taken);
 
- private:
+  // Without reading anything.
   LeaseMessage MakeLease(const ReadyTask& task, TaskSpec spec,
                          std::string checkpoint) const;
 
+ private:
   TaskStore& store_;
   const LaneDirectory& lanes_;
 };

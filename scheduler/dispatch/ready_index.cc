@@ -187,6 +187,20 @@ std::vector<ReadyIndex::Taken> ReadyIndex::Take(Placement& placement,
   return taken;
 }
 
+bool ReadyIndex::NothingWaits(LaneId lane, int priority) const {
+  const int64_t now_us = clock_.NowUs();
+  std::lock_guard lock(mutex_);
+  const auto it = lanes_.find(lane);
+  if (it == lanes_.end()) return false;
+  for (int p = 0; p <= std::clamp(priority, 0, kMaxPriority); ++p) {
+    const ReadyShelf& shelf = it->second->shelves[p];
+    const auto* head = shelf.Head();
+    if (!shelf.complete()) return false;
+    if (head != nullptr && head->first.first <= now_us) return false;
+  }
+  return true;
+}
+
 int64_t ReadyIndex::NextDueUs(const Placement& placement) const {
   int64_t next_us = 0;
   std::lock_guard lock(mutex_);

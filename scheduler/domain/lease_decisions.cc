@@ -132,4 +132,18 @@ Change DecideExpireTime(const TaskView& task) {
   return change;
 }
 
+LiveTask NewLeasedTask(TaskId id, LaneId lane_id, const TaskSpec& spec,
+                       HolderId holder, int64_t lease_us, int64_t now_us) {
+  LiveTask task = NewLiveTask(id, lane_id, spec, now_us);
+  task.phase = Phase::kLeased;
+  task.state = TaskState::kDispatched;
+  task.attempt = 1;
+  task.lease_number = 1;
+  task.holder = holder;
+  task.lease_end = LeaseEnd::kOpen;
+  task.lease_expire_us = now_us + lease_us;
+  task.state_us = now_us;
+  return task;
+}
+
 }  // namespace leasehold::scheduler

@@ -153,6 +153,11 @@ std::optional<LiveTask> DecideRetry(TaskId id, LaneId lane_id, int priority,
 LiveTask NewLiveTask(TaskId id, LaneId lane_id, const TaskSpec& spec,
                      int64_t now_us);
 
+// The row of a task that is leased in the transaction that stores it: as if
+// NewLiveTask had been claimed at once. Not for a task with a schedule_time.
+LiveTask NewLeasedTask(TaskId id, LaneId lane_id, const TaskSpec& spec,
+                       HolderId holder, int64_t lease_us, int64_t now_us);
+
 }  // namespace leasehold::scheduler
 
 #endif  // SCHEDULER_DOMAIN_STATE_MACHINE_H_

@@ -29,6 +29,11 @@ SchedulerMetrics::SchedulerMetrics(MetricRegistry& registry) {
       sizes("leasehold_submit_batch_tasks", "Tasks stored by one transaction");
 
   leases_made = counter("leasehold_leases_total", "Leases made");
+  leases_direct = counter(
+      "leasehold_leases_direct_total",
+      "Leases made by the transaction that stored the task, because an "
+      "executor was free. Few against leasehold_leases_total: tasks wait "
+      "for slots");
   claims_lost =
       counter("leasehold_claims_lost_total",
               "Claims of tasks that had changed or that another replica got. A "

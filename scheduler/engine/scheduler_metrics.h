@@ -18,6 +18,7 @@ struct SchedulerMetrics {
   Histogram submit_batch_tasks;
 
   Counter leases_made;
+  Counter leases_direct;
   Counter claims_lost;
   Histogram claim_batch_tasks;
   Histogram queue_wait;

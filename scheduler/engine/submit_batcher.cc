@@ -33,13 +33,15 @@ bool MayBeOneCallsFault(const absl::Status& status) {
 
 SubmitBatcher::SubmitBatcher(TaskStore& store, LaneDirectory& lanes,
                              ReadyFeed& feed, const EngineBounds& bounds,
-                             SchedulerMetrics& metrics, const Clock& clock)
+                             SchedulerMetrics& metrics, const Clock& clock,
+                             DirectLeaser* direct_leaser)
     : store_(store),
       lanes_(lanes),
       feed_(feed),
       bounds_(bounds),
       metrics_(metrics),
       clock_(clock),
+      direct_leaser_(direct_leaser),
       ids_(store),
       probe_("submit", kStoreLimit, clock),
       queue_(bounds.submit_queue_tasks, bounds.submit_queue_bytes),
@@ -99,7 +101,20 @@ void SubmitBatcher::StoreBatch(std::vector<Call> calls) {
     batch.tasks.push_back(*std::move(tasks));
     batch.calls.push_back(std::move(call));
   }
-  if (!batch.calls.empty()) Commit(std::move(batch));
+  if (batch.calls.empty()) return;
+  const std::unique_ptr<DirectLeaseBatch> direct =
+      direct_leaser_ == nullptr ? nullptr : direct_leaser_->Begin();
+  for (std::vector<NewTask>& tasks : batch.tasks) {
+    batch.leases.emplace_back(tasks.size());
+    for (size_t i = 0; direct != nullptr && i < tasks.size(); ++i) {
+      std::optional<DirectLease>& lease = batch.leases.back()[i];
+      lease = direct->Reserve(tasks[i].lane_id, tasks[i].spec);
+      if (!lease.has_value()) continue;
+      tasks[i].holder = lease->holder;
+      tasks[i].lease_us = lease->lease_us;
+    }
+  }
+  Commit(std::move(batch), direct.get());
 }
 
 absl::StatusOr<std::vector<NewTask>> SubmitBatcher::Prepare(
@@ -123,7 +138,7 @@ absl::StatusOr<std::vector<NewTask>> SubmitBatcher::Prepare(
   return tasks;
 }
 
-void SubmitBatcher::Commit(Batch batch) {
+void SubmitBatcher::Commit(Batch batch, DirectLeaseBatch* direct) {
   auto outcomes = store_.SubmitTasks(batch.tasks);
   if (!outcomes.ok() && batch.calls.size() > 1 &&
       MayBeOneCallsFault(outcomes.status())) {
@@ -134,21 +149,18 @@ void SubmitBatcher::Commit(Batch batch) {
       Batch one;
       one.calls.push_back(std::move(batch.calls[i]));
       one.tasks.push_back(std::move(batch.tasks[i]));
-      Commit(std::move(one));
+      one.leases.push_back(std::move(batch.leases[i]));
+      Commit(std::move(one), direct);
     }
     return;
   }
-  // Offered first: a task that can be leased at once should not wait for its
-  // batch's answers to be sent.
-  std::vector<OfferedTask> offers;
-  for (size_t i = 0; outcomes.ok() && i < batch.calls.size(); ++i) {
-    if ((*outcomes)[i].ok()) {
-      OfferNew(std::move(batch.tasks[i]), *(*outcomes)[i], &offers);
-    }
+  // Passed on first: a task that can run should not wait for its batch's
+  // answers.
+  if (outcomes.ok()) {
+    PassOn(batch, *outcomes, direct);
+  } else {
+    for (const auto& leases : batch.leases) CancelLeases(leases, direct);
   }
-  metrics_.tasks_submitted.Increment(static_cast<double>(offers.size()));
-  metrics_.submit_batch_tasks.Observe(static_cast<double>(offers.size()));
-  if (!offers.empty()) feed_.Offer(std::move(offers));
   for (size_t i = 0; i < batch.calls.size(); ++i) {
     if (outcomes.ok()) {
       batch.calls[i].done(std::move((*outcomes)[i]));
@@ -158,17 +170,50 @@ void SubmitBatcher::Commit(Batch batch) {
   }
 }
 
-void SubmitBatcher::OfferNew(std::vector<NewTask> tasks,
-                             const std::vector<SubmittedTask>& stored,
-                             std::vector<OfferedTask>* offers) {
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    if (stored[i].existed) continue;
-    offers->push_back(
-        {.task = {.id = stored[i].id,
-                  .lane_id = tasks[i].lane_id,
-                  .priority = tasks[i].spec.priority,
-                  .run_us = stored[i].run_us},
-         .spec = std::make_unique<TaskSpec>(std::move(tasks[i].spec))});
+void SubmitBatcher::PassOn(
+    Batch& batch,
+    const std::vector<absl::StatusOr<std::vector<SubmittedTask>>>& outcomes,
+    DirectLeaseBatch* direct) {
+  std::vector<OfferedTask> offers;
+  size_t stored = 0;
+  for (size_t c = 0; c < batch.calls.size(); ++c) {
+    if (!outcomes[c].ok()) {
+      CancelLeases(batch.leases[c], direct);
+      continue;
+    }
+    for (size_t i = 0; i < batch.tasks[c].size(); ++i) {
+      NewTask& task = batch.tasks[c][i];
+      const SubmittedTask& submitted = (*outcomes[c])[i];
+      const std::optional<DirectLease>& lease = batch.leases[c][i];
+      if (submitted.existed) {
+        if (lease.has_value()) direct->Cancel(*lease);
+        continue;
+      }
+      ++stored;
+      if (lease.has_value()) {
+        direct->Commit(*lease, submitted.id, task.lane_id,
+                       std::move(task.spec));
+        continue;
+      }
+      offers.push_back(
+          {.task = {.id = submitted.id,
+                    .lane_id = task.lane_id,
+                    .priority = task.spec.priority,
+                    .run_us = submitted.run_us},
+           .spec = std::make_unique<TaskSpec>(std::move(task.spec))});
+    }
+  }
+  metrics_.tasks_submitted.Increment(static_cast<double>(stored));
+  metrics_.submit_batch_tasks.Observe(static_cast<double>(stored));
+  if (direct != nullptr) direct->Send();
+  if (!offers.empty()) feed_.Offer(std::move(offers));
+}
+
+void SubmitBatcher::CancelLeases(
+    const std::vector<std::optional<DirectLease>>& leases,
+    DirectLeaseBatch* direct) {
+  for (const std::optional<DirectLease>& lease : leases) {
+    if (lease.has_value()) direct->Cancel(*lease);
   }
 }
 

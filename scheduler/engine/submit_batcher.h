@@ -3,11 +3,13 @@
 #ifndef SCHEDULER_ENGINE_SUBMIT_BATCHER_H_
 #define SCHEDULER_ENGINE_SUBMIT_BATCHER_H_
 
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/concurrency/bounded_queue.h"
+#include "scheduler/engine/direct_leaser.h"
 #include "scheduler/engine/id_allocator.h"
 #include "scheduler/engine/lane_directory.h"
 #include "scheduler/engine/loop_probe.h"
@@ -24,7 +26,7 @@ class SubmitBatcher : public TaskSubmitter {
  public:
   SubmitBatcher(TaskStore& store, LaneDirectory& lanes, ReadyFeed& feed,
                 const EngineBounds& bounds, SchedulerMetrics& metrics,
-                const Clock& clock);
+                const Clock& clock, DirectLeaser* direct_leaser = nullptr);
   ~SubmitBatcher() override { Stop(); }
 
   void Submit(std::vector<TaskSpec> specs, SubmitDone done) override;
@@ -44,16 +46,23 @@ class SubmitBatcher : public TaskSubmitter {
   struct Batch {
     std::vector<Call> calls;
     std::vector<std::vector<NewTask>> tasks;
+    std::vector<std::vector<std::optional<DirectLease>>> leases;
   };
 
   void Run();
   void StoreBatch(std::vector<Call> calls);
   // Lanes and ids for `call`, or why not.
   absl::StatusOr<std::vector<NewTask>> Prepare(std::vector<TaskSpec> specs);
-  void Commit(Batch batch);
-  static void OfferNew(std::vector<NewTask> tasks,
-                       const std::vector<SubmittedTask>& stored,
-                       std::vector<OfferedTask>* offers);
+  // `direct` may be null.
+  void Commit(Batch batch, DirectLeaseBatch* direct);
+  // Sends or offers what is new in the calls that succeeded.
+  void PassOn(
+      Batch& batch,
+      const std::vector<absl::StatusOr<std::vector<SubmittedTask>>>& outcomes,
+      DirectLeaseBatch* direct);
+  static void CancelLeases(
+      const std::vector<std::optional<DirectLease>>& leases,
+      DirectLeaseBatch* direct);
 
   TaskStore& store_;
   LaneDirectory& lanes_;
@@ -61,6 +70,7 @@ class SubmitBatcher : public TaskSubmitter {
   const EngineBounds bounds_;
   SchedulerMetrics& metrics_;
   const Clock& clock_;
+  DirectLeaser* const direct_leaser_;
   IdAllocator ids_;
   LoopProbe probe_;
   BoundedQueue<Call> queue_;

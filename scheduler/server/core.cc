@@ -53,7 +53,7 @@ class Core : public SchedulerCore {
             [this] { return Targets(); }, metrics_),
         watch_hub_(*store_, options_.bounds, clock),
         submitter_(*store_, lanes_, dispatcher_.index(), options_.bounds,
-                   metrics_, clock),
+                   metrics_, clock, &dispatcher_.direct_leases()),
         finisher_(changer_, options_.bounds, metrics_, clock),
         renewer_(
             *store_, kLazySweep, [this] { return Renewals(); }, metrics_,

@@ -298,14 +298,34 @@ void ExecutorSession::OnGoodbye() {
 DispatchTarget::Room ExecutorSession::GetRoom() const {
   const int64_t now_us = services_.clock.NowUs();
   std::lock_guard lock(mutex_);
+  return RoomAt(now_us);
+}
+
+DispatchTarget::Room ExecutorSession::RoomAt(int64_t now_us) const {
   if (state_ != State::kReady || draining_ || now_us < unhealthy_until_us_ ||
       now_us < rejected_until_us_) {
     return {};
   }
-  const int held = static_cast<int>(held_.size());
+  const int held = static_cast<int>(held_.size()) + reserved_;
   return {.free_leases = hello_.max_leases - held,
           .free_slots = hello_.slots - held,
           .heartbeat_sequence = heartbeat_sequence_};
+}
+
+int ExecutorSession::Reserve(int leases) {
+  const int64_t now_us = services_.clock.NowUs();
+  std::lock_guard lock(mutex_);
+  const int got = std::clamp(RoomAt(now_us).free_leases, 0, leases);
+  reserved_ += got;
+  return got;
+}
+
+void ExecutorSession::Unreserve(int leases) {
+  {
+    std::lock_guard lock(mutex_);
+    reserved_ -= leases;
+  }
+  services_.wake_dispatcher();
 }
 
 bool ExecutorSession::Deliver(std::vector<LeaseMessage> leases,
@@ -313,6 +333,7 @@ bool ExecutorSession::Deliver(std::vector<LeaseMessage> leases,
   const int64_t now_us = services_.clock.NowUs();
   {
     std::lock_guard lock(mutex_);
+    reserved_ -= static_cast<int>(leases.size());
     if (state_ != State::kReady) return false;
     for (const LeaseMessage& lease : leases) {
       held_.Add(lease.lease, lease.lease_duration_us, lease.attempt_timeout_us,

@@ -48,6 +48,8 @@ class ExecutorSession : public Session,
   HolderId holder() const override { return holder_; }
   const std::vector<LaneId>& lanes() const override { return lanes_; }
   Room GetRoom() const override;
+  int Reserve(int leases) override;
+  void Unreserve(int leases) override;
   bool Deliver(std::vector<LeaseMessage> leases,
                int64_t heartbeat_sequence) override;
 
@@ -92,7 +94,8 @@ class ExecutorSession : public Session,
   void OnHeartbeat(HeartbeatMessage message);
   void OnOutcomes(OutcomesMessage message);
   void OnGoodbye();
-  // Under the lock.
+  // Under the lock, both.
+  Room RoomAt(int64_t now_us) const;
   void BecomeUnhealthy(const LeaseRef& lease, int64_t now_us);
   void SendHeartbeatAck(int64_t sequence, std::vector<LeaseRef> lost,
                         std::vector<LeaseRef> cancelled);
@@ -112,6 +115,7 @@ class ExecutorSession : public Session,
   State state_ = State::kWaitingForHello;
   std::vector<ExecutorMessage> early_;  // Came while opening.
   HeldLeases held_;
+  int reserved_ = 0;  // Leases that are being made for this executor.
   bool draining_ = false;
   // Then it is tried again, since one that holds nothing has nothing to accept.
   int64_t unhealthy_until_us_ = 0;

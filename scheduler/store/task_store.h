@@ -49,6 +49,11 @@ struct NewTask {
   TaskSpec spec;
   // SHA-256 of queue, type and payload; used only with an idempotency key.
   std::string content_hash;
+  // Not 0: leased to this holder, for lease_us, in the transaction that stores
+  // the task, under lease_number 1. Not for a task that existed, nor with a
+  // schedule_time.
+  HolderId holder = 0;
+  int64_t lease_us = 0;
 };
 
 struct SubmittedTask {

@@ -147,7 +147,10 @@ absl::StatusOr<std::vector<SubmittedTask>> MemoryTaskStore::SubmitCall(
   for (auto& [name, key] : fresh) keys_[name] = key;
   for (const NewTask* task : missing) {
     bodies_[task->id] = {task->lane_id, task->spec, now_us};
-    SetLive(NewLiveTask(task->id, task->lane_id, task->spec, now_us));
+    SetLive(task->holder == 0
+                ? NewLiveTask(task->id, task->lane_id, task->spec, now_us)
+                : NewLeasedTask(task->id, task->lane_id, task->spec,
+                                task->holder, task->lease_us, now_us));
     if (task->spec.expire_us != 0) expire_us_[task->id] = task->spec.expire_us;
   }
   return submitted;

@@ -217,7 +217,11 @@ absl::Status SubmitRun::WriteTasks() {
   for (const NewTask* task : new_tasks_) {
     const TaskSpec& spec = task->spec;
     const std::string retry_policy = RetryPolicyToJson(spec.retry_policy);
-    const LiveTask t = NewLiveTask(task->id, task->lane_id, spec, now_us_);
+    const LiveTask t =
+        task->holder == 0
+            ? NewLiveTask(task->id, task->lane_id, spec, now_us_)
+            : NewLeasedTask(task->id, task->lane_id, spec, task->holder,
+                            task->lease_us, now_us_);
     const int flags = (retry_policy.empty() ? 0 : kFlagRetryPolicy) |
                       (spec.expire_us == 0 ? 0 : kFlagExpiry);
     live.Row(t.id, t.lane_id, t.phase, t.state, t.priority, t.run_us, t.attempt,

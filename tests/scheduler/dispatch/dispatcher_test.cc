@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 
@@ -22,19 +23,25 @@ class FakeTarget : public DispatchTarget {
     return {.free_leases = free_, .free_slots = free_};
   }
   int Reserve(int leases) override {
-    const int got = std::min(leases, free_.load());
+    const int got = std::min({leases, free_.load(), reservable.load()});
+    if (got < leases) ++refused;
     free_ -= got;
     return got;
   }
   void Unreserve(int leases) override { free_ += leases; }
   bool Deliver(std::vector<LeaseMessage> leases, int64_t) override {
-    if (ended) return false;
+    if (ended) {
+      free_ += static_cast<int>(leases.size());
+      return false;
+    }
     for (LeaseMessage& lease : leases) got.Add(std::move(lease));
     return true;
   }
 
   Inbox<LeaseMessage> got;
   std::atomic<bool> ended = false;
+  std::atomic<int> reservable = 1'000'000;  // Less: others were faster.
+  std::atomic<int> refused = 0;
 
  private:
   const HolderId holder_;
@@ -385,6 +392,137 @@ TEST_F(DispatcherTest, TheFirstLeaseLastsNoLongerThanTheAcceptTimeout) {
   const LiveTask row = *store_.LiveRow(id);
   EXPECT_EQ(row.lease_expire_us - row.state_us, 10'000'000);
   EXPECT_EQ(target->got.All()[0].lease_duration_us, 15'000'000);
+}
+
+TEST_F(DispatcherTest, RoomThatSomebodyElseTookLeavesTheTaskWaiting) {
+  auto target = Target(1);
+  target->reservable = 0;
+  const TaskId id = Store(1)[0];
+  Replica replica(*this, {target});
+  ASSERT_TRUE(WaitFor([&] { return target->refused > 0; }));
+  EXPECT_EQ(store_.LiveRow(id)->phase, Phase::kWaiting);
+
+  target->reservable = 1;
+  replica.dispatcher.Wake();
+
+  EXPECT_TRUE(target->got.Await(1));
+}
+
+// What a submit does that leases at once.
+class DirectLeasesTest : public DispatcherTest {
+ protected:
+  // A replica that has seen that nothing waits.
+  std::unique_ptr<Replica> Seen(std::vector<std::shared_ptr<FakeTarget>> t) {
+    auto replica = std::make_unique<Replica>(*this, std::move(t));
+    EXPECT_TRUE(WaitFor(
+        [&] { return replica->dispatcher.index().NothingWaits(lane_, 5); }));
+    return replica;
+  }
+  static TaskSpec Spec() {
+    TaskSpec spec = MakeSpec();
+    spec.queue = "q";
+    spec.type = "t";
+    spec.priority = 5;
+    return spec;
+  }
+};
+
+TEST_F(DirectLeasesTest, SendsWhatWasCommittedUnderTheFirstLease) {
+  auto target = Target(2, 7);
+  auto replica = Seen({target});
+  auto batch = replica->dispatcher.direct_leases().Begin();
+  ASSERT_NE(batch, nullptr);
+
+  const auto lease = batch->Reserve(lane_, Spec());
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_EQ(lease->holder, 7u);
+  EXPECT_EQ(lease->lease_us, 10'000'000);
+  batch->Commit(*lease, 42, lane_, Spec());
+  EXPECT_EQ(target->got.size(), 0u);
+  batch->Send();
+
+  ASSERT_EQ(target->got.size(), 1u);
+  const LeaseMessage sent = target->got.All()[0];
+  EXPECT_EQ(sent.lease, (LeaseRef{42, 1}));
+  EXPECT_EQ(sent.attempt, 1);
+  EXPECT_EQ(sent.spec.payload.bytes, "1");
+  EXPECT_EQ(target->GetRoom().free_slots, 1);
+}
+
+TEST_F(DirectLeasesTest, GivesNoMoreThanThereIsRoomFor) {
+  auto target = Target(2);
+  auto replica = Seen({target});
+  auto batch = replica->dispatcher.direct_leases().Begin();
+  ASSERT_NE(batch, nullptr);
+
+  const auto first = batch->Reserve(lane_, Spec());
+  EXPECT_TRUE(first.has_value());
+  EXPECT_TRUE(batch->Reserve(lane_, Spec()).has_value());
+  EXPECT_FALSE(batch->Reserve(lane_, Spec()).has_value());
+  EXPECT_EQ(replica->dispatcher.direct_leases().Begin(), nullptr);
+  batch->Cancel(*first);
+
+  EXPECT_EQ(target->GetRoom().free_slots, 1);
+}
+
+TEST_F(DirectLeasesTest, NothingOvertakesWhatWaits) {
+  auto target = Target(2);
+  auto replica = Seen({target});
+  target->reservable = 0;  // So that the dispatcher cannot lease it.
+  Store(1, Spec());
+  ASSERT_TRUE(WaitFor(
+      [&] { return !replica->dispatcher.index().NothingWaits(lane_, 5); }));
+  auto batch = replica->dispatcher.direct_leases().Begin();
+  ASSERT_NE(batch, nullptr);
+
+  EXPECT_FALSE(batch->Reserve(lane_, Spec()).has_value());
+}
+
+TEST_F(DirectLeasesTest, LaterTasksAndPausedQueuesAreNotLeased) {
+  auto target = Target(2);
+  auto replica = Seen({target});
+  auto batch = replica->dispatcher.direct_leases().Begin();
+  ASSERT_NE(batch, nullptr);
+  TaskSpec later = Spec();
+  later.schedule_us = 1;
+  EXPECT_FALSE(batch->Reserve(lane_, later).has_value());
+
+  QueueRow queue;
+  queue.name = "q";
+  queue.paused = true;
+  store_.PutQueue(queue);
+  ASSERT_TRUE(lanes_.RefreshQueues().ok());
+  batch = replica->dispatcher.direct_leases().Begin();
+  EXPECT_FALSE(batch->Reserve(lane_, Spec()).has_value());
+}
+
+TEST_F(DirectLeasesTest, LeasesOfASessionThatEndedGoBackUncharged) {
+  auto target = Target(2);
+  auto replica = Seen({target});
+  auto batch = replica->dispatcher.direct_leases().Begin();
+  ASSERT_NE(batch, nullptr);
+  const auto lease = batch->Reserve(lane_, Spec());
+  ASSERT_TRUE(lease.has_value());
+  NewTask task;
+  task.id = store_.ReserveIds(1).value();
+  task.lane_id = lane_;
+  task.spec = Spec();
+  task.holder = lease->holder;
+  task.lease_us = lease->lease_us;
+  ASSERT_TRUE(store_.SubmitTasks({{task}}).ok());
+  batch->Commit(*lease, task.id, lane_, Spec());
+  target->ended = true;
+
+  batch->Send();
+
+  LiveTask row;
+  ASSERT_TRUE(WaitFor([&] {
+    row = *store_.LiveRow(task.id);
+    return row.phase == Phase::kWaiting;
+  }));
+  EXPECT_EQ(row.attempt, 0);
+  target->ended = false;
+  EXPECT_TRUE(target->got.Await(1));
 }
 
 }  // namespace

@@ -437,5 +437,33 @@ TEST_F(ReadyIndexTest, TwoIndexesOverOneStoreFindEverything) {
   EXPECT_EQ(TakeIds(*two), ids);
 }
 
+TEST_F(ReadyIndexTest, NothingWaitsInALaneThatWasReadWhole) {
+  auto index = NewIndex();
+  EXPECT_FALSE(index->NothingWaits(lane_, 5)) << "not read yet";
+
+  Poll(*index);
+
+  EXPECT_TRUE(index->NothingWaits(lane_, 5));
+  EXPECT_FALSE(index->NothingWaits(lane_ + 1, 5)) << "nobody serves it";
+}
+
+TEST_F(ReadyIndexTest, ADueTaskWaitsAheadOfItsPriorityAndTheLaterOnes) {
+  auto index = NewIndex();
+  Poll(*index);
+  Offer(*index, Offered(1, NowUs()));
+
+  EXPECT_TRUE(index->NothingWaits(lane_, 4));
+  EXPECT_FALSE(index->NothingWaits(lane_, 5));
+  EXPECT_FALSE(index->NothingWaits(lane_, 6));
+}
+
+TEST_F(ReadyIndexTest, ATaskThatIsNotDueWaitsAheadOfNobody) {
+  auto index = NewIndex();
+  Poll(*index);
+  Offer(*index, Offered(1, NowUs() + 1'000'000));
+
+  EXPECT_TRUE(index->NothingWaits(lane_, 5));
+}
+
 }  // namespace
 }  // namespace leasehold::scheduler

@@ -291,6 +291,23 @@ TEST(Retry, WaitsForTheEndOfALeaseThatWasCutShort) {
   EXPECT_EQ(again->run_us, kNowUs + 9 * kSecondUs);
 }
 
+TEST(NewLeasedTask, IsWhatAClaimWouldHaveMadeOfIt) {
+  TaskSpec spec;
+  spec.priority = 7;
+
+  const LiveTask task = NewLeasedTask(42, 3, spec, 9, kSecondUs, kNowUs);
+
+  LiveTask claimed = NewLiveTask(42, 3, spec, kNowUs);
+  claimed.phase = Phase::kLeased;
+  claimed.state = TaskState::kDispatched;
+  claimed.attempt = 1;
+  claimed.lease_number = 1;
+  claimed.holder = 9;
+  claimed.lease_end = LeaseEnd::kOpen;
+  claimed.lease_expire_us = kNowUs + kSecondUs;
+  EXPECT_EQ(task, claimed);
+}
+
 TEST(NewLiveTask, WaitsForItsScheduleButNeverStartsInThePast) {
   TaskSpec spec;
   spec.priority = 0;

@@ -223,5 +223,106 @@ TEST(ContentHashTest, FieldsDoNotRunIntoEachOther) {
   EXPECT_NE(ContentHash(one), ContentHash(two));
 }
 
+// An executor with some free slots.
+class FakeLeaser : public DirectLeaser {
+ public:
+  class Batch : public DirectLeaseBatch {
+   public:
+    explicit Batch(FakeLeaser& leaser) : leaser_(leaser) {}
+    std::optional<DirectLease> Reserve(LaneId, const TaskSpec&) override {
+      if (leaser_.free == 0) return std::nullopt;
+      --leaser_.free;
+      return DirectLease{7, 10'000'000, 0};
+    }
+    void Cancel(const DirectLease&) override { ++leaser_.free; }
+    void Commit(const DirectLease&, TaskId id, LaneId, TaskSpec) override {
+      ids_.push_back(id);
+    }
+    void Send() override {
+      for (const TaskId id : ids_) leaser_.sent.Add(id);
+    }
+
+   private:
+    FakeLeaser& leaser_;
+    std::vector<TaskId> ids_;
+  };
+
+  std::unique_ptr<DirectLeaseBatch> Begin() override {
+    if (free == 0) return nullptr;
+    return std::make_unique<Batch>(*this);
+  }
+
+  std::atomic<int> free = 2;
+  Inbox<TaskId> sent;
+};
+
+class SubmitAndLeaseTest : public SubmitBatcherTest {
+ protected:
+  SubmitAndLeaseTest() {
+    batcher_ = std::make_unique<SubmitBatcher>(store_, lanes_, feed_, bounds_,
+                                               metrics_, clock_, &leaser_);
+  }
+  ~SubmitAndLeaseTest() override {
+    store_.OpenGate(Role::kSubmit);
+    batcher_->Stop();
+  }
+  FakeLeaser leaser_;
+};
+
+TEST_F(SubmitAndLeaseTest, LeasesWhileThereIsRoomAndOffersTheRest) {
+  batcher().Submit({MakeSpec(), MakeSpec(), MakeSpec()},
+                   [this](Answer answer) { answers_.Add(answer); });
+
+  ASSERT_TRUE(answers_.Await(1));
+  const auto tasks = answers_.All()[0].value();
+  EXPECT_THAT(leaser_.sent.All(),
+              testing::ElementsAre(tasks[0].id, tasks[1].id));
+  EXPECT_EQ(store_.LiveRow(tasks[0].id)->holder, 7u);
+  EXPECT_EQ(store_.LiveRow(tasks[0].id)->lease_number, 1);
+  EXPECT_EQ(store_.LiveRow(tasks[2].id)->phase, Phase::kWaiting);
+  ASSERT_TRUE(feed_.offered.Await(1));
+  EXPECT_EQ(feed_.offered.All()[0].id, tasks[2].id);
+}
+
+TEST_F(SubmitAndLeaseTest, ATaskThatExistedGivesItsRoomBack) {
+  Submit(Keyed("k"));
+  ASSERT_TRUE(answers_.Await(1));
+  Submit(Keyed("k"));
+
+  ASSERT_TRUE(answers_.Await(2));
+  EXPECT_EQ(leaser_.sent.size(), 1u);
+  EXPECT_EQ(leaser_.free, 1);
+}
+
+TEST_F(SubmitAndLeaseTest, CallsThatFailGiveTheirRoomBack) {
+  store_.FailNext(StoreMethod::kSubmitTasks, 1, absl::UnavailableError("away"));
+  Submit();
+  ASSERT_TRUE(answers_.Await(1));
+  EXPECT_EQ(CountOf(absl::StatusCode::kUnavailable), 1u);
+  Submit(Keyed("k", "1"));
+  ASSERT_TRUE(answers_.Await(2));
+  Submit(Keyed("k", "2"));
+
+  ASSERT_TRUE(answers_.Await(3));
+  EXPECT_EQ(CountOf(absl::StatusCode::kAlreadyExists), 1u);
+  EXPECT_EQ(leaser_.sent.size(), 1u);
+  EXPECT_EQ(leaser_.free, 1);
+}
+
+TEST_F(SubmitAndLeaseTest, ABrokenBatchLeasesWhatCouldBeStored) {
+  leaser_.free = 3;
+  Occupy();
+  Submit();
+  Submit();
+  // The occupying call, the batch, and of that the first call alone.
+  store_.FailNext(StoreMethod::kSubmitTasks, 3, absl::InternalError("1366"));
+  store_.OpenGate(Role::kSubmit);
+
+  ASSERT_TRUE(answers_.Await(3));
+  EXPECT_EQ(CountOf(absl::StatusCode::kOk), 1u);
+  EXPECT_EQ(leaser_.sent.size(), 1u);
+  EXPECT_EQ(leaser_.free, 2);
+}
+
 }  // namespace
 }  // namespace leasehold::scheduler

@@ -117,6 +117,7 @@ class SessionTest : public CoreFixture {
     message.lease = lease;
     message.lease_duration_us = 15'000'000;
     message.attempt_timeout_us = kDefaultAttemptTimeoutUs;
+    EXPECT_EQ(Ready(executor)->Reserve(1), 1);
     EXPECT_TRUE(Ready(executor)->Deliver({message}, 0));
     return lease;
   }
@@ -194,6 +195,27 @@ TEST_F(SessionTest, HelloIsAnsweredByWelcome) {
   EXPECT_EQ(welcome.accept_timeout_us, 10'000'000);
   EXPECT_EQ(RoomOf(executor).free_leases, 4);
   EXPECT_EQ(RoomOf(executor).free_slots, 2);
+}
+
+TEST_F(SessionTest, ReservedRoomIsGoneUntilItIsGivenBack) {
+  Executor executor = Welcomed();
+  const auto session = Ready(executor);
+
+  EXPECT_EQ(session->Reserve(3), 3);
+  EXPECT_EQ(RoomOf(executor).free_leases, 1);
+  EXPECT_EQ(session->Reserve(3), 1);
+  EXPECT_EQ(session->Reserve(3), 0);
+  session->Unreserve(4);
+
+  EXPECT_EQ(RoomOf(executor).free_leases, 4);
+}
+
+TEST_F(SessionTest, NothingIsReservedOfAnExecutorThatDrains) {
+  Executor executor = Welcomed();
+  const auto session = Ready(executor);
+  executor.session->OnMessage(GoodbyeMessage{});
+
+  EXPECT_EQ(session->Reserve(1), 0);
 }
 
 TEST_F(SessionTest, AnyOtherFirstMessageBreaksTheProtocol) {

@@ -79,6 +79,46 @@ TEST_P(TaskStoreTest, LeasesAWaitingTaskOnce) {
   EXPECT_EQ(Get(id).executor_id, "executor-1");
 }
 
+TEST_P(TaskStoreTest, StoresATaskAsLeased) {
+  NewTask leased = New(Spec());
+  leased.holder = Holder();
+  leased.lease_us = kLeaseUs;
+  const NewTask waiting = New(Spec());
+  const int64_t before = Now();
+
+  ASSERT_TRUE(store_.SubmitTasks({{leased, waiting}}).ok());
+
+  EXPECT_EQ(Live(waiting.id).phase, Phase::kWaiting);
+  const LiveTask task = Live(leased.id);
+  EXPECT_EQ(task.state, TaskState::kDispatched);
+  EXPECT_EQ(task.phase, Phase::kLeased);
+  EXPECT_EQ(task.lease_end, LeaseEnd::kOpen);
+  EXPECT_EQ(task.lease_number, 1);
+  EXPECT_EQ(task.attempt, 1);
+  EXPECT_EQ(task.holder, Holder());
+  EXPECT_GE(task.lease_expire_us, before + kLeaseUs);
+  EXPECT_FALSE(TryClaim(leased.id, 0));
+  EXPECT_FALSE(TryClaim(leased.id, 1));
+  EXPECT_EQ(Report({leased.id, 1}, Payload{PayloadKind::kJson, "1"}),
+            ReportDisposition::kRecorded);
+}
+
+TEST_P(TaskStoreTest, LeasesNobodyATaskThatExisted) {
+  TaskSpec spec = Spec();
+  spec.idempotency_key = "k";
+  NewTask first = New(spec);
+  ASSERT_TRUE(store_.SubmitTasks({{first}}).ok());
+  NewTask second = New(spec);
+  second.holder = Holder();
+  second.lease_us = kLeaseUs;
+
+  const auto answers = store_.SubmitTasks({{second}});
+
+  ASSERT_TRUE(answers.ok() && answers->at(0).ok());
+  EXPECT_TRUE(answers->at(0)->at(0).existed);
+  EXPECT_EQ(Live(first.id).phase, Phase::kWaiting);
+}
+
 TEST_P(TaskStoreTest, LeasesNothingBeforeItsTime) {
   TaskSpec future = Spec();
   future.schedule_us = Now() + 3'600'000'000;
