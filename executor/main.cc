@@ -102,6 +102,7 @@ int Main() {
 }  // namespace leasehold::executor
 
 int main(int argc, char** argv) {
+  leasehold::OpenStandardDescriptors();
   absl::SetProgramUsageMessage(
       "runs Leasehold tasks with configured handlers.\n"
       "  leasehold-executor --config=deploy/examples/executor.textproto "

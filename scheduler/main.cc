@@ -91,6 +91,7 @@ int Run(const std::vector<std::string>& args) {
 }  // namespace leasehold::scheduler
 
 int main(int argc, char** argv) {
+  leasehold::OpenStandardDescriptors();
   try {
     return leasehold::scheduler::Run({argv + 1, argv + argc});
   } catch (const std::exception& e) {

@@ -1,7 +1,7 @@
 #include "common/logging/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/logging/log_internal.h"
 #include "common/logging/log_value.h"
+#include "common/logging/stderr_sink.h"
 #include "common/text/utf8.h"
 
 namespace leasehold {
@@ -30,7 +31,7 @@ std::function<void(LogLevel, absl::string_view)>& TestSink() {
 spdlog::logger& Logger() {
   static auto* logger = [] {
     auto* made = new spdlog::logger(
-        "leasehold", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+        "leasehold", std::make_shared<StderrSink>(STDERR_FILENO));
     made->set_level(spdlog::level::trace);
     made->flush_on(spdlog::level::trace);
     made->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v",

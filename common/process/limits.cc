@@ -1,6 +1,8 @@
 #include "common/process/limits.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,6 +26,15 @@ absl::StatusOr<int64_t> RaiseFileLimit() {
     }
   }
   return static_cast<int64_t>(std::min(wanted, static_cast<rlim_t>(INT64_MAX)));
+}
+
+void OpenStandardDescriptors() {
+  // open takes the lowest number that is free.
+  int fd;
+  do {
+    fd = open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd > STDERR_FILENO) close(fd);
 }
 
 }  // namespace leasehold

@@ -111,7 +111,7 @@ MySqlConfig ReadMySql(MistakeList* mistakes) {
 }
 
 std::string SchedulerId() {
-  const std::string given = absl::GetFlag(FLAGS_scheduler_id);
+  std::string given = absl::GetFlag(FLAGS_scheduler_id);
   if (!given.empty()) return given;
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';

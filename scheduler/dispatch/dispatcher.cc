@@ -17,6 +17,8 @@ constexpr auto kPollTime = std::chrono::seconds(1);
 constexpr auto kPauseAfterFailure = std::chrono::milliseconds(500);
 constexpr absl::Duration kRoundLimit = absl::Seconds(30);
 constexpr int kPageTasks = 1'000;
+// Of other replicas' tasks no more are taken at once, since they may be back.
+constexpr int kForeignTasks = 200;
 // Leases of one message; payloads are bounded by the transport's splitting.
 constexpr size_t kMaxUnsent = 100'000;
 
@@ -137,6 +139,16 @@ void Dispatcher::PollHeads(const Placement& placement) {
     return LogFailure("waiting tasks not read, will retry", heads.status());
   }
   index_.NoteHeads(*heads, placement, now_us);
+  for (const ReadyIndex::Scan& scan : index_.TakeForeignScans()) {
+    const absl::StatusOr<ReadyPage> page =
+        store_.ScanReady(scan.lane_id, scan.priority, 0, 0,
+                         now_us - kForeignWaitUs, kForeignTasks, scan.share);
+    if (!page.ok()) {
+      Pause();
+      return LogFailure("waiting tasks not read, will retry", page.status());
+    }
+    index_.AddForeign(scan, *page);
+  }
 }
 
 bool Dispatcher::ReadPages(const Placement& placement) {
@@ -145,7 +157,7 @@ bool Dispatcher::ReadPages(const Placement& placement) {
     const SteadyTime sent = clock_.steady().SteadyNow();
     absl::StatusOr<ReadyPage> page = store_.ScanReady(
         scan.lane_id, scan.priority, scan.after.run_us, scan.after.id,
-        clock_.NowUs() + kScanAheadUs, kPageTasks);
+        clock_.NowUs() + kScanAheadUs, kPageTasks, scan.share);
     if (!page.ok()) {
       Pause();
       LogFailure("waiting tasks not read, will retry", page.status());

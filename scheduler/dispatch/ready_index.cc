@@ -220,23 +220,29 @@ int64_t ReadyIndex::NextDueUs(const Placement& placement) const {
 
 void ReadyIndex::NoteHeads(absl::Span<const ReadyHead> heads,
                            const Placement& placement, int64_t now_us) {
-  absl::flat_hash_set<std::pair<LaneId, int>> waiting;
+  absl::flat_hash_map<std::pair<LaneId, int>, int64_t> waiting;
   for (const ReadyHead& head : heads) {
     if (head.run_us <= now_us + kScanAheadUs) {
-      waiting.insert({head.lane_id, head.priority});
+      waiting[{head.lane_id, head.priority}] = head.run_us;
     }
   }
   std::lock_guard lock(mutex_);
+  foreign_scans_.clear();
   for (const LaneId lane : placement.Lanes()) {
     const auto it = lanes_.find(lane);
     if (it == lanes_.end()) continue;
     for (int priority = 0; priority <= kMaxPriority; ++priority) {
       ReadyShelf& shelf = it->second->shelves[priority];
-      if (!waiting.contains({lane, priority})) {
+      const auto head = waiting.find({lane, priority});
+      if (head == waiting.end()) {
         if (shelf.empty()) shelf.MarkNothingWaiting(now_us);
-      } else if (Low(shelf, now_us)) {
-        shelf.BeginPass(now_us);
+        continue;
       }
+      if (share_.of > 1 && shelf.empty() && shelf.complete() &&
+          head->second <= now_us - kForeignWaitUs) {
+        foreign_scans_.push_back({lane, priority, {}, {}});
+      }
+      if (Low(shelf, now_us)) shelf.BeginPass(now_us);
     }
   }
 }
@@ -253,16 +259,41 @@ std::vector<ReadyIndex::Scan> ReadyIndex::PlanScans(
       const ReadyShelf& shelf = it->second->shelves[priority];
       const auto after = shelf.NextPage();
       if (!after.has_value() || !Low(shelf, now_us)) continue;
-      scans.push_back({lane, priority, *after});
+      scans.push_back({lane, priority, *after, share_});
     }
   }
   return scans;
 }
 
+std::vector<ReadyIndex::Scan> ReadyIndex::TakeForeignScans() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(foreign_scans_, {});
+}
+
+void ReadyIndex::AddForeign(const Scan& scan, const ReadyPage& page) {
+  std::lock_guard lock(mutex_);
+  ReadyShelf* shelf = FindShelf(scan.lane_id, scan.priority);
+  if (shelf == nullptr) return;
+  for (const ReadyTask& task : page.tasks) {
+    if (size_ >= max_tasks_) return;
+    Insert(*shelf, task, nullptr);
+  }
+}
+
+void ReadyIndex::SetShare(const IdShare& share) {
+  std::lock_guard lock(mutex_);
+  if (share == share_) return;
+  share_ = share;
+  for (auto& [lane, shelves] : lanes_) {
+    for (ReadyShelf& shelf : shelves->shelves) shelf.Reread(0);
+  }
+}
+
 bool ReadyIndex::AddPage(const Scan& scan, ReadyPage page) {
   std::lock_guard lock(mutex_);
   ReadyShelf* shelf = FindShelf(scan.lane_id, scan.priority);
-  if (shelf == nullptr) return false;
+  // A page of another share says nothing about this one.
+  if (shelf == nullptr || scan.share != share_) return false;
   while (size_ + page.tasks.size() > max_tasks_ && MakeRoom(*shelf)) {
   }
   bool any = false;

@@ -24,6 +24,10 @@
 
 namespace leasehold::scheduler {
 
+// Longer than the pause between two polls of the heads, so that the replica
+// whose share it is has had its chance.
+inline constexpr int64_t kForeignWaitUs = 2'000'000;
+
 // Thread-safe. Only lanes that a session of this replica serves are kept.
 class ReadyIndex : public ReadyFeed, public ChangeListener {
  public:
@@ -58,16 +62,27 @@ class ReadyIndex : public ReadyFeed, public ChangeListener {
   // known.
   int64_t NextDueUs(const Placement& placement) const;
 
+  // Which ids this replica reads; another share than before starts every shelf
+  // over. What this replica stores itself it leases whatever the id.
+  void SetShare(const IdShare& share);
+
   struct Scan {
     LaneId lane_id = 0;
     int priority = 0;
     ReadyShelf::Cursor after;
+    IdShare share;
   };
   // The database has nothing waiting but `heads`, as of `now_us`. Starts passes
   // over those shelves of the placement's lanes that are low and may lack
   // something.
   void NoteHeads(absl::Span<const ReadyHead> heads, const Placement& placement,
                  int64_t now_us);
+  // Shelves where nothing of this replica's share waits, but something of
+  // others' has been due for kForeignWaitUs: whoever it belongs to is gone,
+  // full, or has no executor for it. Read a page up to there and give it to
+  // AddForeign. Each is named once after a NoteHeads.
+  std::vector<Scan> TakeForeignScans();
+  void AddForeign(const Scan& scan, const ReadyPage& page);
   // Pages to read now: of shelves of the placement's lanes that are in the
   // middle of a pass and low.
   std::vector<Scan> PlanScans(const Placement& placement) const;
@@ -101,6 +116,8 @@ class ReadyIndex : public ReadyFeed, public ChangeListener {
   const std::function<void()> wake_;
   mutable std::mutex mutex_;
   absl::flat_hash_map<LaneId, std::unique_ptr<LaneShelves>> lanes_;
+  IdShare share_;
+  std::vector<Scan> foreign_scans_;
   size_t size_ = 0;
   size_t spec_bytes_ = 0;
   bool poll_requested_ = true;

@@ -26,12 +26,14 @@ ControlDecision Done(Change change) {
 
 }  // namespace
 
-ControlDecision DecideCancel(const TaskView& task, int64_t lease_duration_us) {
+ControlDecision DecideCancel(const TaskView& task, int64_t lease_duration_us,
+                             const std::string& reason) {
   if (task.live == nullptr) return WithoutLive(task, TaskState::kCancelled);
   const LiveTask& live = *task.live;
   Change change;
   if (live.phase != Phase::kLeased) {
-    change.end = CancelledEnd(live, task.now_us);
+    change.end = CancelledEnd(task, live);
+    change.end->error = CancelledError(reason);
     return Done(std::move(change));
   }
   if (live.cancel_expire_us != 0) return {{}, ControlOutcome::kAlreadyDone};
@@ -40,6 +42,7 @@ ControlDecision DecideCancel(const TaskView& task, int64_t lease_duration_us) {
   change.update = live;
   change.update->cancel_expire_us =
       task.now_us + std::max(kMinCancelGraceUs, lease_duration_us);
+  if (!reason.empty()) change.cancel_reason = reason;
   return Done(std::move(change));
 }
 
@@ -53,7 +56,7 @@ Change DecideCancelDeadline(const TaskView& task) {
   }
   const LiveTask& live = *task.live;
   Change change;
-  change.end = CancelledEnd(live, task.now_us);
+  change.end = CancelledEnd(task, live);
   change.end->lease_expire_us = CutShortUs(live, task.now_us);
   change.attempt =
       AttemptOf(live, StartOf(live),

@@ -44,7 +44,7 @@ LiveTask Expired(const LiveTask& live, bool counts) {
 std::optional<EndedTask> EndAfterExpiry(const TaskView& task,
                                         const LiveTask& next,
                                         const TaskError& error) {
-  if (task.live->cancel_expire_us != 0) return CancelledEnd(next, task.now_us);
+  if (task.live->cancel_expire_us != 0) return CancelledEnd(task, next);
   if (next.expiry_count >= kMaxExpiries) {
     return FailedEnd(
         next, FailureReason::kPoisoned,
@@ -104,7 +104,7 @@ Change DecideNotHeld(const TaskView& task, const LeaseRef& lease,
         task.now_us);
   }
   if (live.cancel_expire_us != 0) {
-    change.end = CancelledEnd(next, task.now_us);
+    change.end = CancelledEnd(task, next);
     return change;
   }
   change.update =

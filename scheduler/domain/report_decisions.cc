@@ -138,7 +138,7 @@ class ReportDecider {
   }
 
   Change Cancel(const LiveTask& next) const {
-    return End(CancelledEnd(next, task_.now_us));
+    return End(CancelledEnd(task_, next));
   }
 
   Change End(EndedTask end) const {

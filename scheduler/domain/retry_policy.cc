@@ -69,8 +69,9 @@ int64_t BackoffUs(const RetryPolicy& policy, int n, double jitter) {
       policy.backoff_schedule_us.empty()
           ? DoubledWait(policy.initial_backoff_us, retry, longest)
           : ScheduledWait(policy.backoff_schedule_us, retry, longest);
+  const int64_t widest = wait / kSpreadDivisor;
   const double spread =
-      static_cast<double>(wait / kSpreadDivisor) * std::clamp(jitter, 0.0, 1.0);
+      static_cast<double>(widest) * std::clamp(jitter, 0.0, 1.0);
   return wait + static_cast<int64_t>(spread);
 }
 

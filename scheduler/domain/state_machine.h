@@ -25,6 +25,7 @@ struct TaskView {
                                      // set; null when never stored or purged.
   RetryPolicy policy;                // Resolved; only when live.
   int64_t expire_us = 0;             // The task's expire_time; 0 means never.
+  std::string cancel_reason;  // As DecideCancel was given it; only when live.
   int64_t now_us = 0;
 };
 
@@ -37,6 +38,8 @@ struct Change {
   std::optional<Attempt> attempt;
   // Of a release: saved with `update`, for the next attempt.
   std::optional<std::string> checkpoint;
+  // Saved with `update`; TaskView shows it from then on.
+  std::optional<std::string> cancel_reason;
 
   bool writes() const { return update.has_value() || end.has_value(); }
 };
@@ -55,6 +58,7 @@ struct LeaseRef {
   int64_t lease_number = 0;
 
   friend bool operator==(const LeaseRef&, const LeaseRef&) = default;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the tool misreads the default.
   friend auto operator<=>(const LeaseRef&, const LeaseRef&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const LeaseRef& ref) {
@@ -134,8 +138,10 @@ struct ControlDecision {
 };
 
 // CancelTask. A leased task gets cancel_expire_us = now + max(30 s,
-// lease_duration_us); a waiting one ends at once.
-ControlDecision DecideCancel(const TaskView& task, int64_t lease_duration_us);
+// lease_duration_us); a waiting one ends at once. `reason`, if any, is the
+// message of the error that the task ends with.
+ControlDecision DecideCancel(const TaskView& task, int64_t lease_duration_us,
+                             const std::string& reason);
 // The cancel deadline of a RUNNING task has passed. Changes nothing otherwise.
 Change DecideCancelDeadline(const TaskView& task);
 // Waiting to PAUSED. Leased or ended: WRONG_STATE.

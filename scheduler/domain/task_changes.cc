@@ -17,9 +17,9 @@ TaskError MakeError(ErrorClass error_class, absl::string_view code,
   return error;
 }
 
-TaskError CancelledError() {
+TaskError CancelledError(const std::string& reason) {
   return MakeError(ErrorClass::kCancelled, kCodeCancelled,
-                   "cancelled on request");
+                   reason.empty() ? "cancelled on request" : reason);
 }
 
 TaskError StoredError(const TaskError& error) {
@@ -77,9 +77,9 @@ EndedTask FailedEnd(const LiveTask& live, FailureReason reason, TaskError error,
   return end;
 }
 
-EndedTask CancelledEnd(const LiveTask& live, int64_t now_us) {
-  EndedTask end = EndOf(live, TaskState::kCancelled, now_us);
-  end.error = CancelledError();
+EndedTask CancelledEnd(const TaskView& task, const LiveTask& live) {
+  EndedTask end = EndOf(live, TaskState::kCancelled, task.now_us);
+  end.error = CancelledError(task.cancel_reason);
   return end;
 }
 

@@ -23,8 +23,9 @@ inline constexpr char kCodeCancelled[] = "CANCELLED";
 TaskError MakeError(ErrorClass error_class, absl::string_view code,
                     absl::string_view message);
 
-// The error of a task that ends because somebody asked for it.
-TaskError CancelledError();
+// The error of a task that ends because somebody asked for it, perhaps with a
+// reason.
+TaskError CancelledError(const std::string& reason);
 
 // `error` as it is stored: valid UTF-8 within its bounds, so that recording a
 // failure cannot fail, with ATTEMPT_TIMEOUT or CANCELLED where a class that has
@@ -43,7 +44,7 @@ LiveTask BackToWaiting(const LiveTask& live, LeaseEnd lease_end, int64_t run_us,
 EndedTask EndOf(const LiveTask& live, TaskState state, int64_t now_us);
 EndedTask FailedEnd(const LiveTask& live, FailureReason reason, TaskError error,
                     int64_t now_us);
-EndedTask CancelledEnd(const LiveTask& live, int64_t now_us);
+EndedTask CancelledEnd(const TaskView& task, const LiveTask& live);
 
 // When the lease ends that ending the task now would cut short; 0 if none would
 // be. RetryTask waits for it.

@@ -58,7 +58,9 @@ absl::Status LaneDirectory::RefreshQueues() {
                              store_.ListQueues());
   absl::flat_hash_map<std::string, QueueSettings> queues;
   int64_t longest = defaults_.lease_duration_us;
+  int64_t version = 0;
   for (const QueueRow& row : rows) {
+    version = std::max(version, row.version);
     QueueSettings settings = Resolve(row);
     longest = std::max(longest, settings.lease_duration_us);
     queues.emplace(row.name, std::move(settings));
@@ -66,7 +68,20 @@ absl::Status LaneDirectory::RefreshQueues() {
   std::lock_guard lock(mutex_);
   queues_ = std::move(queues);
   longest_lease_us_ = longest;
+  version_ = version;
   return absl::OkStatus();
+}
+
+int64_t LaneDirectory::version() const {
+  std::lock_guard lock(mutex_);
+  return version_;
+}
+
+void LaneDirectory::Note(const QueueRow& row) {
+  QueueSettings settings = Resolve(row);
+  std::lock_guard lock(mutex_);
+  longest_lease_us_ = std::max(longest_lease_us_, settings.lease_duration_us);
+  queues_[row.name] = std::move(settings);
 }
 
 std::optional<LaneId> LaneDirectory::Find(const LaneName& name) const {

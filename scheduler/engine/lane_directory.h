@@ -44,6 +44,12 @@ class LaneDirectory {
   // Reads the queues again.
   absl::Status RefreshQueues();
 
+  // The version of the queues' settings that hold here.
+  int64_t version() const;
+  // The queue as it is now, of a version that this replica may not have read
+  // yet.
+  void Note(const QueueRow& row);
+
   // Ids for `names`, in their order; asks the database only for those that are
   // new to this replica. Blocks then. RESOURCE_EXHAUSTED past 10,000 lanes.
   absl::StatusOr<std::vector<LaneId>> Intern(absl::Span<const LaneName> names);
@@ -70,6 +76,7 @@ class LaneDirectory {
   absl::flat_hash_map<LaneId, std::shared_ptr<const LaneName>> names_;
   absl::flat_hash_map<std::string, QueueSettings> queues_;
   int64_t longest_lease_us_;
+  int64_t version_ = 0;
 };
 
 }  // namespace leasehold::scheduler

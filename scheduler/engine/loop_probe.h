@@ -44,6 +44,13 @@ class LoopProbe {
                             SteadyTime(SteadyTime::duration(since)));
   }
 
+  // The round that runs now; 0 between rounds. A round that has begun before
+  // this call is over once the value has changed.
+  int64_t CurrentRound() const {
+    const int64_t since = since_.load();
+    return since == kIdle ? 0 : since;
+  }
+
  private:
   static constexpr int64_t kIdle = -1;
   const std::string name_;

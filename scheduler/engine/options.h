@@ -42,6 +42,7 @@ struct EngineBounds {
 
 struct EngineOptions {
   std::string scheduler_id;  // Shown in logs and session ids.
+  std::string address;       // As operators see it.
   LeaseTimes leases;
   EngineBounds bounds;
 };

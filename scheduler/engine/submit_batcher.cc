@@ -56,6 +56,7 @@ void SubmitBatcher::Submit(std::vector<TaskSpec> specs, SubmitDone done) {
   const size_t weight = WeightOf(specs);
   Call call{std::move(specs), std::move(done), clock_.SteadyNow()};
   if (queue_.TryPush(std::move(call), weight)) return;
+  // NOLINTBEGIN(bugprone-use-after-move): TryPush leaves what it refuses.
   if (queue_.closed()) {
     call.done(absl::UnavailableError(
         "scheduler is shutting down, try another replica"));
@@ -65,6 +66,7 @@ void SubmitBatcher::Submit(std::vector<TaskSpec> specs, SubmitDone done) {
   call.done(absl::ResourceExhaustedError(absl::StrCat(
       "the submit queue is full (", bounds_.submit_queue_tasks, " calls, ",
       bounds_.submit_queue_bytes >> 20, " MiB), try again later")));
+  // NOLINTEND(bugprone-use-after-move)
 }
 
 void SubmitBatcher::Run() {

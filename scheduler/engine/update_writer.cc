@@ -79,7 +79,7 @@ void UpdateWriter::Run() {
 }
 
 void UpdateWriter::WriteAll(
-    absl::flat_hash_map<LeaseRef, LeaseUpdate> updates) {
+    absl::flat_hash_map<LeaseRef, LeaseUpdate>&& updates) {
   std::vector<LeaseUpdate> some;
   std::vector<TaskId> ids;
   const auto flush = [&] {

@@ -36,7 +36,7 @@ class UpdateWriter {
 
  private:
   void Run();
-  void WriteAll(absl::flat_hash_map<LeaseRef, LeaseUpdate> updates);
+  void WriteAll(absl::flat_hash_map<LeaseRef, LeaseUpdate>&& updates);
 
   TaskStore& store_;
   const std::function<void(absl::Span<const TaskId>)> written_;

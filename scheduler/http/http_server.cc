@@ -36,15 +36,12 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
   static const bool initialized = mg_init_library(0) == 0;
   (void)initialized;
 
-  const char* settings[] = {"listening_ports",
-                            server->options_.listen.c_str(),
-                            "num_threads",
-                            "4",
-                            "request_timeout_ms",
-                            "5000",
-                            "enable_directory_listing",
-                            "no",
-                            nullptr};
+  const char* settings[] = {"listening_ports", server->options_.listen.c_str(),
+                            // A thread each: silent connections must not keep
+                            // probes waiting.
+                            "num_threads", "32", "connection_queue", "128",
+                            "request_timeout_ms", "2000",
+                            "enable_directory_listing", "no", nullptr};
   mg_callbacks callbacks = {};
   callbacks.log_message = SwallowLog;
   mg_init_data init = {};

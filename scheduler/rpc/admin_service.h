@@ -1,14 +1,20 @@
-// AdminService: what operators use. This version registers it, so that
-// reflection shows it and calls are told so, and serves none of its methods.
+// AdminService: what operators use. Of its methods this version serves
+// PauseQueue and ResumeQueue; the others say that they are not served.
 #ifndef SCHEDULER_RPC_ADMIN_SERVICE_H_
 #define SCHEDULER_RPC_ADMIN_SERVICE_H_
 
+#include <string>
+
 #include "leasehold/v1/admin_service.grpc.pb.h"
+#include "scheduler/engine/queue_control.h"
 
 namespace leasehold::scheduler {
 
 class AdminService final : public v1::AdminService::CallbackService {
  public:
+  // `queues` outlives the service and every call of it.
+  explicit AdminService(QueueControl* queues) : queues_(queues) {}
+
   grpc::ServerUnaryReactor* ListQueues(grpc::CallbackServerContext* context,
                                        const v1::ListQueuesRequest*,
                                        v1::ListQueuesResponse*) override;
@@ -19,11 +25,11 @@ class AdminService final : public v1::AdminService::CallbackService {
                                         const v1::UpdateQueueRequest*,
                                         v1::Queue*) override;
   grpc::ServerUnaryReactor* PauseQueue(grpc::CallbackServerContext* context,
-                                       const v1::PauseQueueRequest*,
-                                       v1::Queue*) override;
+                                       const v1::PauseQueueRequest* request,
+                                       v1::Queue* response) override;
   grpc::ServerUnaryReactor* ResumeQueue(grpc::CallbackServerContext* context,
-                                        const v1::ResumeQueueRequest*,
-                                        v1::Queue*) override;
+                                        const v1::ResumeQueueRequest* request,
+                                        v1::Queue* response) override;
   grpc::ServerUnaryReactor* ListExecutors(grpc::CallbackServerContext* context,
                                           const v1::ListExecutorsRequest*,
                                           v1::ListExecutorsResponse*) override;
@@ -39,6 +45,13 @@ class AdminService final : public v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* CancelTasks(grpc::CallbackServerContext* context,
                                         const v1::BulkTasksRequest*,
                                         v1::BulkTasksResponse*) override;
+
+ private:
+  grpc::ServerUnaryReactor* SetPaused(grpc::CallbackServerContext* context,
+                                      v1::Queue* response,
+                                      const std::string& name, bool paused);
+
+  QueueControl* const queues_;
 };
 
 }  // namespace leasehold::scheduler

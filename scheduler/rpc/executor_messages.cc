@@ -48,6 +48,28 @@ std::vector<LeaseRef> ReadLeases(const std::string& field, const List& list,
   return leases;
 }
 
+// Of what an executor holds or did hold: its leases of one task are few, and
+// each is one statement more to renew.
+void CheckHeld(const std::string& field, std::vector<LeaseRef> leases,
+               Mistakes* mistakes) {
+  std::sort(leases.begin(), leases.end());
+  for (size_t i = 0; i + kMaxLeasesOfATask < leases.size(); ++i) {
+    const TaskId id = leases[i].task_id;
+    if (leases[i + kMaxLeasesOfATask].task_id != id) continue;
+    mistakes->Add(
+        field,
+        absl::StrCat("more than ", kMaxLeasesOfATask, " leases of task ", id),
+        absl::StrCat("at most ", kMaxLeasesOfATask, " of a task"));
+    return;
+  }
+}
+
+void CheckCount(const std::string& field, int count, Mistakes* mistakes) {
+  if (count <= kMaxHeldLeases) return;
+  mistakes->Add(field, absl::StrCat(count, " leases"),
+                absl::StrCat("at most ", kMaxHeldLeases));
+}
+
 void CheckIdentity(const char* field, const std::string& value,
                    size_t max_bytes, Mistakes* mistakes) {
   // Shown in logs, tables and terminals.
@@ -108,11 +130,7 @@ HelloMessage ReadHello(const v1::Hello& hello, const std::string& address,
                                kMaxSlots));
   }
   CheckLabels("hello.labels", hello.labels(), mistakes);
-  if (hello.held_leases_size() > kMaxHeldLeases) {
-    mistakes->Add("hello.held_leases",
-                  absl::StrCat(hello.held_leases_size(), " leases"),
-                  absl::StrCat("at most ", kMaxHeldLeases));
-  }
+  CheckCount("hello.held_leases", hello.held_leases_size(), mistakes);
   HelloMessage out;
   out.executor_id = hello.executor_id();
   out.incarnation = hello.incarnation();
@@ -124,6 +142,7 @@ HelloMessage ReadHello(const v1::Hello& hello, const std::string& address,
   out.labels = ToLabels(hello.labels());
   out.held_leases =
       ReadLeases("hello.held_leases", hello.held_leases(), mistakes);
+  CheckHeld("hello.held_leases", out.held_leases, mistakes);
   return out;
 }
 
@@ -148,13 +167,17 @@ HeartbeatMessage ReadHeartbeat(v1::Heartbeat* heartbeat, Mistakes* mistakes) {
   out.load = {heartbeat->load().running(), heartbeat->load().queued(),
               heartbeat->load().rejected_total(),
               heartbeat->load().leaked_slots()};
+  CheckCount("heartbeat.leases", heartbeat->leases_size(), mistakes);
+  if (heartbeat->leases_size() > kMaxHeldLeases) return out;
   out.leases.reserve(static_cast<size_t>(heartbeat->leases_size()));
+  std::vector<LeaseRef> named;
   for (int i = 0; i < heartbeat->leases_size(); ++i) {
     v1::LeaseStatus* status = heartbeat->mutable_leases(i);
     const auto lease =
         ReadLease(absl::StrCat("heartbeat.leases[", i, "].lease"),
                   status->lease(), mistakes);
     if (!lease) continue;
+    named.push_back(*lease);
     LeaseStatus& read = out.leases.emplace_back();
     read.lease = *lease;
     read.started = status->started();
@@ -166,6 +189,7 @@ HeartbeatMessage ReadHeartbeat(v1::Heartbeat* heartbeat, Mistakes* mistakes) {
     }
     read.checkpoint = ReadCheckpoint(status->mutable_checkpoint(), *lease);
   }
+  CheckHeld("heartbeat.leases", std::move(named), mistakes);
   return out;
 }
 

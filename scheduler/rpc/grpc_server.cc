@@ -83,10 +83,11 @@ void SetUpGrpcOnce() {
 
 GrpcServer::GrpcServer(const GrpcServerOptions& options,
                        const GrpcServerParts& parts)
-    : task_service_({parts.submitter, parts.reader, parts.watch_hub, &waiting_,
-                     parts.now_us}),
+    : task_service_({parts.submitter, parts.reader, parts.control,
+                     parts.watch_hub, &waiting_, parts.now_us}),
       executor_service_(parts.sessions, &streams_,
-                        options.session_outbox_bytes) {}
+                        options.session_outbox_bytes),
+      admin_service_(parts.queues) {}
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, const GrpcServerParts& parts) {

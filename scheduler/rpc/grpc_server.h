@@ -19,6 +19,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "scheduler/engine/queue_control.h"
+#include "scheduler/engine/task_control.h"
 #include "scheduler/engine/task_reader.h"
 #include "scheduler/engine/task_submitter.h"
 #include "scheduler/engine/task_watch_hub.h"
@@ -40,8 +42,10 @@ struct GrpcServerOptions {
 struct GrpcServerParts {
   TaskSubmitter* submitter = nullptr;
   TaskReader* reader = nullptr;
+  TaskControl* control = nullptr;
   TaskWatchHub* watch_hub = nullptr;
   SessionHost* sessions = nullptr;
+  QueueControl* queues = nullptr;
   std::function<int64_t()> now_us;
 };
 

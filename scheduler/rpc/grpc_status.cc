@@ -34,6 +34,9 @@ grpc::Status ToGrpcWithPushback(const absl::Status& status,
     context->AddTrailingMetadata("grpc-retry-pushback-ms",
                                  absl::StrCat(PushbackMillis()));
   }
+  if (absl::IsAborted(status)) {
+    return ToGrpc(absl::UnavailableError(status.message()));
+  }
   return ToGrpc(status);
 }
 

@@ -25,7 +25,9 @@ namespace leasehold::scheduler {
 // what an executor holds.
 inline constexpr int kMaxSlots = 10'000;
 inline constexpr int kMaxSubscribedLanes = 10'000;
-inline constexpr int kMaxHeldLeases = 50'000;
+inline constexpr int kMaxHeldLeases = 20'000;
+// A lease that runs, and older ones whose reports wait to be acknowledged.
+inline constexpr size_t kMaxLeasesOfATask = 8;
 inline constexpr size_t kMaxVersionBytes = 128;
 
 // Takes the bytes out of `message`, whose oneof must be set. `address` is the

@@ -46,7 +46,7 @@ absl::StatusOr<v1::SubmitTasksResponse> MergeAnswers(
     }
     const auto found = by_id.find(stored[i].id);
     if (found == by_id.end()) {
-      return absl::AbortedError(
+      return absl::UnavailableError(
           absl::StrCat("task ", stored[i].id,
                        ": was removed while the call ran, submit again"));
     }
@@ -203,25 +203,50 @@ grpc::ServerUnaryReactor* TaskService::WaitTask(
                          parts_.long_calls);
 }
 
+grpc::ServerUnaryReactor* TaskService::Control(
+    grpc::CallbackServerContext* context, v1::Task* response,
+    ControlAction action, const std::string& task_id, std::string reason) {
+  auto call = UnaryCall<v1::Task>::Start(context, response);
+  const absl::StatusOr<TaskId> id = ReadTaskId(task_id);
+  if (!id.ok()) {
+    call->Fail(id.status());
+    return call.get();
+  }
+  parts_.control->Control({action, *id, std::move(reason)},
+                          [call](absl::StatusOr<TaskRecord> record) {
+                            if (!record.ok())
+                              return call->Fail(record.status());
+                            call->Reply(ToProto(*record, ReadOptions{}));
+                          });
+  return call.get();
+}
+
 grpc::ServerUnaryReactor* TaskService::CancelTask(
-    grpc::CallbackServerContext* context, const v1::CancelTaskRequest*,
-    v1::Task*) {
-  return FinishNotServed(context, "TaskService.CancelTask");
+    grpc::CallbackServerContext* context, const v1::CancelTaskRequest* request,
+    v1::Task* response) {
+  const absl::Status valid = ValidateCancelTask(*request);
+  if (!valid.ok()) {
+    auto call = UnaryCall<v1::Task>::Start(context, response);
+    call->Fail(valid);
+    return call.get();
+  }
+  return Control(context, response, ControlAction::kCancel, request->task_id(),
+                 request->reason());
 }
 grpc::ServerUnaryReactor* TaskService::PauseTask(
-    grpc::CallbackServerContext* context, const v1::PauseTaskRequest*,
-    v1::Task*) {
-  return FinishNotServed(context, "TaskService.PauseTask");
+    grpc::CallbackServerContext* context, const v1::PauseTaskRequest* request,
+    v1::Task* response) {
+  return Control(context, response, ControlAction::kPause, request->task_id());
 }
 grpc::ServerUnaryReactor* TaskService::ResumeTask(
-    grpc::CallbackServerContext* context, const v1::ResumeTaskRequest*,
-    v1::Task*) {
-  return FinishNotServed(context, "TaskService.ResumeTask");
+    grpc::CallbackServerContext* context, const v1::ResumeTaskRequest* request,
+    v1::Task* response) {
+  return Control(context, response, ControlAction::kResume, request->task_id());
 }
 grpc::ServerUnaryReactor* TaskService::RetryTask(
-    grpc::CallbackServerContext* context, const v1::RetryTaskRequest*,
-    v1::Task*) {
-  return FinishNotServed(context, "TaskService.RetryTask");
+    grpc::CallbackServerContext* context, const v1::RetryTaskRequest* request,
+    v1::Task* response) {
+  return Control(context, response, ControlAction::kRetry, request->task_id());
 }
 grpc::ServerUnaryReactor* TaskService::ExplainTask(
     grpc::CallbackServerContext* context, const v1::ExplainTaskRequest*,

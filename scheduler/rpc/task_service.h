@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "leasehold/v1/task_service.grpc.pb.h"
+#include "scheduler/engine/task_control.h"
 #include "scheduler/engine/task_reader.h"
 #include "scheduler/engine/task_submitter.h"
 #include "scheduler/engine/task_watch_hub.h"
@@ -18,6 +20,7 @@ namespace leasehold::scheduler {
 struct TaskServiceParts {
   TaskSubmitter* submitter = nullptr;
   TaskReader* reader = nullptr;
+  TaskControl* control = nullptr;
   TaskWatchHub* watch_hub = nullptr;
   LongCallRegistry* long_calls = nullptr;
   // What the database's clock says, near enough to tell the past.
@@ -66,6 +69,11 @@ class TaskService final : public v1::TaskService::CallbackService {
       v1::ExplainTaskResponse* response) override;
 
  private:
+  grpc::ServerUnaryReactor* Control(grpc::CallbackServerContext* context,
+                                    v1::Task* response, ControlAction action,
+                                    const std::string& task_id,
+                                    std::string reason = "");
+
   const TaskServiceParts parts_;
 };
 

@@ -294,6 +294,20 @@ absl::Status ValidateWaitTask(const v1::WaitTaskRequest& request) {
   return mistakes.ToStatus();
 }
 
+absl::Status ValidateQueueName(const std::string& name) {
+  Mistakes mistakes;
+  if (!IsQueueName(name)) {
+    mistakes.Add("name", QuoteForMessage(name), kQueueWant);
+  }
+  return mistakes.ToStatus();
+}
+
+absl::Status ValidateCancelTask(const v1::CancelTaskRequest& request) {
+  Mistakes mistakes;
+  CheckMaxBytes("reason", request.reason(), kMaxReasonBytes, &mistakes);
+  return mistakes.ToStatus();
+}
+
 absl::StatusOr<TaskId> ReadTaskId(absl::string_view text) {
   const std::optional<int64_t> id = ParseTaskId(text);
   if (id) return *id;

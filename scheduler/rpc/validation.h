@@ -31,6 +31,8 @@ absl::Status ValidateSubmitTask(const v1::SubmitTaskRequest& request,
 absl::Status ValidateSubmitTasks(const v1::SubmitTasksRequest& request,
                                  int64_t now_us);
 absl::Status ValidateListTasks(const v1::ListTasksRequest& request);
+absl::Status ValidateQueueName(const std::string& name);  // Of AdminService.
+absl::Status ValidateCancelTask(const v1::CancelTaskRequest& request);
 absl::Status ValidateWaitTask(const v1::WaitTaskRequest& request);
 
 // The id, or NOT_FOUND: an id that no task can have names no task.

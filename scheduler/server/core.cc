@@ -4,11 +4,13 @@
 
 #include "common/status/status_macros.h"
 #include "scheduler/dispatch/dispatcher.h"
+#include "scheduler/engine/control_batcher.h"
 #include "scheduler/engine/db_clock.h"
 #include "scheduler/engine/finish_batcher.h"
 #include "scheduler/engine/lane_directory.h"
 #include "scheduler/engine/lease_renewer.h"
 #include "scheduler/engine/polling_watch_hub.h"
+#include "scheduler/engine/queue_pauser.h"
 #include "scheduler/engine/scheduler_metrics.h"
 #include "scheduler/engine/submit_batcher.h"
 #include "scheduler/engine/task_changer.h"
@@ -17,6 +19,7 @@
 #include "scheduler/maintenance/deadline_patrol.h"
 #include "scheduler/maintenance/lease_reaper.h"
 #include "scheduler/maintenance/periodic_loop.h"
+#include "scheduler/maintenance/replica_keeper.h"
 #include "scheduler/session/session_opener.h"
 #include "scheduler/session/session_registry.h"
 
@@ -26,6 +29,7 @@ namespace {
 // Twice in the time that an executor needs to notice, so that an expired lease
 // goes on within half a second.
 constexpr absl::Duration kReapPause = absl::Milliseconds(500);
+constexpr absl::Duration kKeeperPause = absl::Seconds(1);
 constexpr absl::Duration kPatrolPause = absl::Seconds(1);
 // Started leases are looked for this often; with the delay of half a second
 // before they count, they are written within the second of the contract.
@@ -33,7 +37,7 @@ constexpr absl::Duration kLazySweep = absl::Milliseconds(300);
 
 // Members are in the order in which they are built: each uses only those above
 // it, except through the hooks, which run once everything stands.
-class Core : public SchedulerCore {
+class Core final : public SchedulerCore {
  public:
   Core(const EngineOptions& options, std::unique_ptr<TaskStore> store,
        int64_t now_us, MetricRegistry& registry, const Clock& clock)
@@ -43,6 +47,7 @@ class Core : public SchedulerCore {
         db_clock_(clock, now_us),
         lanes_(*store_, options_.leases),
         changer_(*store_),
+        board_(options_.scheduler_id),
         sessions_(
             options_.bounds.sessions,
             {.serve = [this](const auto& l) { dispatcher_.index().Serve(l); },
@@ -61,6 +66,8 @@ class Core : public SchedulerCore {
         updates_(
             *store_, [this](auto ids) { watch_hub_.OnTouched(ids); }, clock),
         reader_(*store_, options_.bounds, metrics_),
+        control_(*store_, changer_, lanes_, clock),
+        queues_(*store_, lanes_, board_),
         opener_(*store_, changer_, lanes_, sessions_, options_.bounds.sessions),
         session_services_{
             .times = options_.leases,
@@ -78,6 +85,13 @@ class Core : public SchedulerCore {
             },
             metrics_, clock),
         patrol_({}, *store_, changer_),
+        keeper_(
+            {.address = options_.address, .start_us = now_us}, *store_, lanes_,
+            board_, {&dispatcher_.probe(), &submitter_.probe()},
+            [this] {
+              return static_cast<int>(sessions_.ReadySessions().size());
+            },
+            clock),
         clock_(clock) {
     RegisterGauges(registry);
   }
@@ -87,6 +101,7 @@ class Core : public SchedulerCore {
   // Listeners first, then the threads that cause changes.
   absl::Status StartLoops() {
     LEASEHOLD_RETURN_IF_ERROR(lanes_.Load());
+    LEASEHOLD_RETURN_IF_ERROR(keeper_.RunOnce());
     sessions_.SetServices(&session_services_);
     dispatcher_.Start();
     reap_loop_ = std::make_unique<PeriodicLoop>(
@@ -95,8 +110,15 @@ class Core : public SchedulerCore {
         "patrol", kPatrolPause,
         [this] {
           LEASEHOLD_RETURN_IF_ERROR(SyncClock());
-          LEASEHOLD_RETURN_IF_ERROR(lanes_.RefreshQueues());
           return patrol_.RunOnce();
+        },
+        clock_);
+    keeper_loop_ = std::make_unique<PeriodicLoop>(
+        "replica", kKeeperPause,
+        [this] {
+          LEASEHOLD_RETURN_IF_ERROR(keeper_.RunOnce());
+          dispatcher_.index().SetShare(board_.Share());
+          return absl::OkStatus();
         },
         clock_);
     return absl::OkStatus();
@@ -111,6 +133,8 @@ class Core : public SchedulerCore {
 
   TaskSubmitter& submitter() override { return submitter_; }
   TaskReader& reader() override { return reader_; }
+  TaskControl& control() override { return control_; }
+  QueueControl& queues() override { return queues_; }
   TaskWatchHub& watch_hub() override { return watch_hub_; }
   SessionHost& sessions() override { return sessions_; }
 
@@ -119,7 +143,8 @@ class Core : public SchedulerCore {
     for (const LoopProbe* probe :
          {&submitter_.probe(), &dispatcher_.probe(), &finisher_.probe(),
           &renewer_.probe(), &updates_.probe(), &watch_hub_.probe(),
-          &reap_loop_->probe(), &patrol_loop_->probe()}) {
+          &control_.probe(), &reap_loop_->probe(), &patrol_loop_->probe(),
+          &keeper_loop_->probe()}) {
       ages.push_back({probe->name(), probe->Age(), probe->limit()});
     }
     return ages;
@@ -130,6 +155,8 @@ class Core : public SchedulerCore {
   void Drain(absl::Duration limit) override {
     sessions_.Drain(limit / 2);
     submitter_.Stop();
+    control_.Stop();
+    queues_.Stop();
     finisher_.Stop();
     watch_hub_.Stop();
     reader_.Stop();
@@ -140,15 +167,20 @@ class Core : public SchedulerCore {
     if (std::exchange(stopped_, true)) return;
     reap_loop_.reset();
     patrol_loop_.reset();
+    const bool kept = keeper_loop_ != nullptr;
+    keeper_loop_.reset();
     sessions_.Drain(absl::ZeroDuration());
     opener_.Stop();
     submitter_.Stop();
+    control_.Stop();
     dispatcher_.Stop();
     finisher_.Stop();
     renewer_.Stop();
     updates_.Stop();
     watch_hub_.Stop();
     reader_.Stop();
+    queues_.Stop();
+    if (kept) keeper_.Leave();
   }
 
  private:
@@ -180,6 +212,7 @@ class Core : public SchedulerCore {
   };
 
   Dispatcher::Targets Targets() const {
+    if (!board_.Current(clock_.SteadyNow())) return {};
     const auto sessions = sessions_.ReadySessions();
     return {sessions.begin(), sessions.end()};
   }
@@ -239,6 +272,7 @@ class Core : public SchedulerCore {
   LaneDirectory lanes_;
   TaskChanger changer_;
   EndedCounter ended_counter_{metrics_};
+  ReplicaBoard board_;
   SessionRegistry sessions_;
   Dispatcher dispatcher_;
   PollingWatchHub watch_hub_;
@@ -247,14 +281,18 @@ class Core : public SchedulerCore {
   LeaseRenewer renewer_;
   UpdateWriter updates_;
   TaskReaderPool reader_;
+  ControlBatcher control_;
+  QueuePauser queues_;
   SessionOpener opener_;
   SessionServices session_services_;
   LeaseReaper reaper_;
   DeadlinePatrol patrol_;
+  ReplicaKeeper keeper_;
   const Clock& clock_;
   std::vector<CallbackGauge> gauges_;
   std::unique_ptr<PeriodicLoop> reap_loop_;
   std::unique_ptr<PeriodicLoop> patrol_loop_;
+  std::unique_ptr<PeriodicLoop> keeper_loop_;
   bool stopped_ = false;
 };
 

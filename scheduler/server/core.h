@@ -17,6 +17,8 @@
 #include "common/metrics/metrics.h"
 #include "common/time/clock.h"
 #include "scheduler/engine/options.h"
+#include "scheduler/engine/queue_control.h"
+#include "scheduler/engine/task_control.h"
 #include "scheduler/engine/task_reader.h"
 #include "scheduler/engine/task_submitter.h"
 #include "scheduler/engine/task_watch_hub.h"
@@ -46,6 +48,8 @@ class SchedulerCore {
 
   virtual TaskSubmitter& submitter() = 0;
   virtual TaskReader& reader() = 0;
+  virtual TaskControl& control() = 0;
+  virtual QueueControl& queues() = 0;
   virtual TaskWatchHub& watch_hub() = 0;
   virtual SessionHost& sessions() = 0;
 

@@ -88,8 +88,10 @@ absl::Status SchedulerServer::StartGrpc(const SchedulerConfig& config) {
   GrpcServerParts parts;
   parts.submitter = &core_->submitter();
   parts.reader = &core_->reader();
+  parts.control = &core_->control();
   parts.watch_hub = &core_->watch_hub();
   parts.sessions = &core_->sessions();
+  parts.queues = &core_->queues();
   parts.now_us = [this] { return absl::ToUnixMicros(clock_.Now()); };
   LEASEHOLD_ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(options, parts));
   return absl::OkStatus();

@@ -29,7 +29,7 @@ SessionOpener::SessionOpener(TaskStore& store, TaskChanger& changer,
       registry_(registry),
       pool_("open-session", kThreads, max_waiting) {}
 
-void SessionOpener::Open(std::shared_ptr<ExecutorSession> session) {
+void SessionOpener::Open(const std::shared_ptr<ExecutorSession>& session) {
   const bool queued = pool_.TryRun([this, session] {
     absl::Status status = Identify(session);
     if (status.ok()) status = registry_.Supersede(session);

@@ -24,7 +24,7 @@ class SessionOpener {
                 SessionRegistry& registry, size_t max_waiting);
 
   // Welcomes the session, or closes it with the reason. Does not block.
-  void Open(std::shared_ptr<ExecutorSession> session);
+  void Open(const std::shared_ptr<ExecutorSession>& session);
 
   // Opens what waits and joins. Idempotent.
   void Stop() { pool_.Shutdown(); }

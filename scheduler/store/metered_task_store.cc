@@ -83,6 +83,19 @@ class MeteredTaskStore : public TaskStore {
   absl::StatusOr<std::vector<QueueRow>> ListQueues() override {
     return Metered(list_queues_, 0, [&] { return store_->ListQueues(); });
   }
+  absl::StatusOr<QueueRow> SetQueuePaused(const std::string& name,
+                                          bool paused) override {
+    return Metered(set_queue_, 0,
+                   [&] { return store_->SetQueuePaused(name, paused); });
+  }
+  absl::StatusOr<std::vector<ReplicaRow>> TouchReplica(
+      const ReplicaRow& replica, int64_t alive_us) override {
+    return Metered(touch_replica_, 0,
+                   [&] { return store_->TouchReplica(replica, alive_us); });
+  }
+  absl::Status RemoveReplica(const std::string& id) override {
+    return store_->RemoveReplica(id);
+  }
   absl::StatusOr<HolderId> InternHolder(
       const std::string& executor_id, const std::string& incarnation) override {
     return Metered(intern_holder_, 0, [&] {
@@ -105,10 +118,11 @@ class MeteredTaskStore : public TaskStore {
   }
   absl::StatusOr<ReadyPage> ScanReady(LaneId lane_id, int priority,
                                       int64_t after_run_us, TaskId after_id,
-                                      int64_t until_us, int limit) override {
+                                      int64_t until_us, int limit,
+                                      const IdShare& share) override {
     return Metered(scan_ready_, 0, [&] {
       return store_->ScanReady(lane_id, priority, after_run_us, after_id,
-                               until_us, limit);
+                               until_us, limit, share);
     });
   }
   absl::StatusOr<ClaimResult> ClaimLeases(
@@ -179,6 +193,8 @@ class MeteredTaskStore : public TaskStore {
   Method intern_lanes_{metrics_, "intern_lanes"};
   Method list_lanes_{metrics_, "list_lanes"};
   Method list_queues_{metrics_, "list_queues"};
+  Method set_queue_{metrics_, "set_queue_paused"};
+  Method touch_replica_{metrics_, "touch_replica"};
   Method intern_holder_{metrics_, "intern_holder"};
   Method list_leases_{metrics_, "list_leases"};
   Method submit_tasks_{metrics_, "submit_tasks"};

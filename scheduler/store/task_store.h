@@ -82,6 +82,16 @@ struct ReadyTask {
   int attempt = 0;           // Charged so far, without the next one.
 };
 
+// Every `of`-th id, from `index` on: so that replicas do not claim each
+// other's.
+struct IdShare {
+  int index = 0;
+  int of = 1;
+
+  bool Has(TaskId id) const { return id % of == index; }
+  friend bool operator==(const IdShare&, const IdShare&) = default;
+};
+
 struct ReadyPage {
   std::vector<ReadyTask> tasks;  // By (run_us, id).
   int64_t now_us = 0;
@@ -193,6 +203,16 @@ struct QueueRow {
   int64_t lease_duration_us = 0;   // 0 means the scheduler's.
 };
 
+// ---- Replicas ----
+struct ReplicaRow {
+  std::string id;
+  std::string address;
+  int64_t start_us = 0;
+  int64_t seen_us = 0;       // When it last said that it lives.
+  int64_t seen_version = 0;  // It acts on the queues as of this version.
+  int sessions = 0;          // Executors connected to it.
+};
+
 class TaskStore {
  public:
   virtual ~TaskStore() = default;
@@ -211,6 +231,19 @@ class TaskStore {
       absl::Span<const std::pair<std::string, std::string>> names) = 0;
   virtual absl::StatusOr<std::vector<Lane>> ListLanes() = 0;
   virtual absl::StatusOr<std::vector<QueueRow>> ListQueues() = 0;
+
+  // Pauses or resumes; returns the queue as it is then. Its version is larger
+  // than that of any change which committed before, of whatever queue; setting
+  // what is set changes nothing. NOT_FOUND.
+  virtual absl::StatusOr<QueueRow> SetQueuePaused(const std::string& name,
+                                                  bool paused) = 0;
+
+  // Says that the replica lives, with seen_us = now; returns all that have done
+  // so within `alive_us`, ids ascending. Forgets those that have not for a day.
+  virtual absl::StatusOr<std::vector<ReplicaRow>> TouchReplica(
+      const ReplicaRow& replica, int64_t alive_us) = 0;
+  // The replica leaves.
+  virtual absl::Status RemoveReplica(const std::string& id) = 0;
 
   virtual absl::StatusOr<HolderId> InternHolder(
       const std::string& executor_id, const std::string& incarnation) = 0;
@@ -237,11 +270,13 @@ class TaskStore {
   virtual absl::StatusOr<std::vector<ReadyHead>> ListReadyHeads() = 0;
 
   // Waiting tasks of a lane and priority that are due by `until_us`, from
-  // (after_run_us, after_id), exclusive, on. Reads without locks.
+  // (after_run_us, after_id), exclusive, on; of them those of the share. Reads
+  // without locks.
   virtual absl::StatusOr<ReadyPage> ScanReady(LaneId lane_id, int priority,
                                               int64_t after_run_us,
                                               TaskId after_id, int64_t until_us,
-                                              int limit) = 0;
+                                              int limit,
+                                              const IdShare& share) = 0;
 
   // Leases waiting, due tasks whose lease_number is as expected: state
   // DISPATCHED, attempt + 1, lease_number + 1, lease open. Autocommits.

@@ -1,9 +1,15 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/logging/log.h"
 #include "common/logging/rate_limited_log.h"
+#include "common/logging/stderr_sink.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -124,6 +130,57 @@ TEST(LogStderr, WritesTimeAndLevelInUtc) {
               MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+\\.[0-9]"
                            "[0-9][0-9][0-9][0-9][0-9]Z error to stderr "
                            "task=1\n"));
+}
+
+// A pipe that holds 4 KiB.
+class StderrSinkTest : public ::testing::Test {
+ protected:
+  StderrSinkTest() {
+    EXPECT_EQ(pipe(ends_), 0);
+    EXPECT_GT(fcntl(ends_[1], F_SETPIPE_SZ, 4096), 0);
+    sink_ = std::make_unique<StderrSink>(ends_[1]);
+    sink_->set_pattern("%v");
+  }
+  ~StderrSinkTest() override {
+    for (const int end : ends_) close(end);
+  }
+  void Write(const std::string& line) {
+    sink_->log(spdlog::details::log_msg("", spdlog::level::info, line));
+  }
+  std::string Read() {
+    std::string text(8192, '\0');
+    const ssize_t got = read(ends_[0], text.data(), text.size());
+    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return text;
+  }
+
+  int ends_[2];
+  std::unique_ptr<StderrSink> sink_;
+};
+
+TEST_F(StderrSinkTest, WritesLines) {
+  Write("one");
+  Write("two");
+
+  EXPECT_EQ(Read(), "one\ntwo\n");
+}
+
+TEST_F(StderrSinkTest, DropsWhatNobodyReadsInsteadOfWaiting) {
+  for (int i = 0; i < 100; ++i) Write(std::string(1000, 'x'));
+
+  Read();
+  Write("after");
+
+  EXPECT_THAT(Read(), MatchesRegex("\\([0-9]+ log lines dropped: nobody read "
+                                   "them\\)\nafter\n"));
+}
+
+TEST_F(StderrSinkTest, APipeThatIsClosedIsNoReasonToStop) {
+  close(ends_[0]);
+  ends_[0] = open("/dev/null", O_RDONLY);
+  signal(SIGPIPE, SIG_IGN);
+
+  for (int i = 0; i < 3; ++i) Write("gone");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -57,6 +59,22 @@ TEST(RaiseFileLimit, GivesTheLimitThatHoldsAndNeverLowersIt) {
   EXPECT_EQ(static_cast<rlim_t>(*limit), after.rlim_cur);
   EXPECT_GE(after.rlim_cur, before.rlim_cur);
   EXPECT_EQ(after.rlim_max, before.rlim_max);
+}
+
+TEST(OpenStandardDescriptors, LeavesNoneOfThemFree) {
+  const pid_t child = fork();
+  if (child == 0) {
+    close(0);
+    close(2);
+    OpenStandardDescriptors();
+    const bool open = fcntl(0, F_GETFD) >= 0 && fcntl(1, F_GETFD) >= 0 &&
+                      fcntl(2, F_GETFD) >= 0;
+    _exit(open ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

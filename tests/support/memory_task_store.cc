@@ -89,6 +89,46 @@ absl::StatusOr<std::vector<QueueRow>> MemoryTaskStore::ListQueues() {
       });
 }
 
+absl::StatusOr<QueueRow> MemoryTaskStore::SetQueuePaused(
+    const std::string& name, bool paused) {
+  return Run<absl::StatusOr<QueueRow>>(
+      StoreMethod::kSetQueuePaused, Role::kControl,
+      [&]() -> absl::StatusOr<QueueRow> {
+        const auto queue = queues_.find(name);
+        if (queue == queues_.end()) {
+          return absl::NotFoundError(
+              absl::StrCat("queue \"", name, "\": not found"));
+        }
+        if (queue->second.paused != paused) {
+          queue->second.paused = paused;
+          queue->second.version = ++queue_version_;
+        }
+        return queue->second;
+      });
+}
+
+absl::StatusOr<std::vector<ReplicaRow>> MemoryTaskStore::TouchReplica(
+    const ReplicaRow& replica, int64_t alive_us) {
+  return Run<absl::StatusOr<std::vector<ReplicaRow>>>(
+      StoreMethod::kTouchReplica, Role::kControl, [&] {
+        ReplicaRow& mine = replicas_[replica.id];
+        mine = replica;
+        mine.seen_us = Now();
+        std::vector<ReplicaRow> alive;
+        for (const auto& [id, row] : replicas_) {
+          if (row.seen_us >= Now() - alive_us) alive.push_back(row);
+        }
+        return alive;
+      });
+}
+
+absl::Status MemoryTaskStore::RemoveReplica(const std::string& id) {
+  return Run<absl::Status>(StoreMethod::kRemoveReplica, Role::kControl, [&] {
+    replicas_.erase(id);
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<HolderId> MemoryTaskStore::InternHolder(
     const std::string& executor_id, const std::string& incarnation) {
   return Run<absl::StatusOr<HolderId>>(
@@ -203,7 +243,7 @@ absl::StatusOr<std::vector<ReadyHead>> MemoryTaskStore::ListReadyHeads() {
 
 absl::StatusOr<ReadyPage> MemoryTaskStore::ScanReady(
     LaneId lane_id, int priority, int64_t after_run_us, TaskId after_id,
-    int64_t until_us, int limit) {
+    int64_t until_us, int limit, const IdShare& share) {
   return Run<absl::StatusOr<ReadyPage>>(
       StoreMethod::kScanReady, Role::kClaim, [&] {
         ReadyPage page;
@@ -217,6 +257,7 @@ absl::StatusOr<ReadyPage> MemoryTaskStore::ScanReady(
               run_us > until_us) {
             break;
           }
+          if (!share.Has(id)) continue;
           if (page.tasks.size() >= static_cast<size_t>(std::max(limit, 0))) {
             page.complete = false;
             break;

@@ -34,6 +34,9 @@ enum class StoreMethod : int {
   kInternLanes,
   kListLanes,
   kListQueues,
+  kSetQueuePaused,
+  kTouchReplica,
+  kRemoveReplica,
   kInternHolder,
   kListLeases,
   kSubmitTasks,
@@ -104,6 +107,11 @@ class MemoryTaskStore : public TaskStore {
       absl::Span<const std::pair<std::string, std::string>> names) override;
   absl::StatusOr<std::vector<Lane>> ListLanes() override;
   absl::StatusOr<std::vector<QueueRow>> ListQueues() override;
+  absl::StatusOr<QueueRow> SetQueuePaused(const std::string& name,
+                                          bool paused) override;
+  absl::StatusOr<std::vector<ReplicaRow>> TouchReplica(
+      const ReplicaRow& replica, int64_t alive_us) override;
+  absl::Status RemoveReplica(const std::string& id) override;
   absl::StatusOr<HolderId> InternHolder(
       const std::string& executor_id, const std::string& incarnation) override;
   absl::StatusOr<std::vector<LeasedTask>> ListLeases(HolderId holder) override;
@@ -112,7 +120,8 @@ class MemoryTaskStore : public TaskStore {
   absl::StatusOr<std::vector<ReadyHead>> ListReadyHeads() override;
   absl::StatusOr<ReadyPage> ScanReady(LaneId lane_id, int priority,
                                       int64_t after_run_us, TaskId after_id,
-                                      int64_t until_us, int limit) override;
+                                      int64_t until_us, int limit,
+                                      const IdShare& share) override;
   absl::StatusOr<ClaimResult> ClaimLeases(
       absl::Span<const Claim> claims) override;
   absl::StatusOr<std::vector<LeaseBody>> LoadLeaseBodies(
@@ -193,6 +202,8 @@ class MemoryTaskStore : public TaskStore {
   std::vector<Lane> lanes_;
   std::map<std::pair<std::string, std::string>, LaneId> lane_ids_;
   std::map<std::string, QueueRow> queues_;
+  int64_t queue_version_ = 1;
+  std::map<std::string, ReplicaRow> replicas_;
   std::vector<std::pair<std::string, std::string>> holders_;
   std::map<TaskId, Body> bodies_;
   std::map<TaskId, LiveTask> live_;
@@ -200,6 +211,7 @@ class MemoryTaskStore : public TaskStore {
   std::map<TaskId, std::map<int64_t, Attempt>> attempts_;  // By lease_number.
   std::map<TaskId, std::string> checkpoints_;
   std::map<TaskId, Progress> progress_;
+  std::map<TaskId, std::string> cancel_reasons_;
   std::map<TaskId, int64_t> expire_us_;
   Keys keys_;
   // (lane, priority, run_us, id) of waiting rows.

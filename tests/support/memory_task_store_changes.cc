@@ -20,10 +20,12 @@ TaskView MemoryTaskStore::ViewOf(TaskId id, EndedTask* ended) const {
                                                   : queue->second.retry_policy);
     const auto expire = expire_us_.find(id);
     view.expire_us = expire == expire_us_.end() ? 0 : expire->second;
+    const auto reason = cancel_reasons_.find(id);
+    if (reason != cancel_reasons_.end()) view.cancel_reason = reason->second;
   } else if (const auto row = ended_.find(id); row != ended_.end()) {
-    ended->state = row->second.state;
-    ended->lease_number = row->second.lease_number;
-    ended->holder = row->second.holder;
+    *ended = row->second;
+    ended->result = {};
+    ended->error.reset();
     view.ended = ended;
   }
   return view;
@@ -46,9 +48,11 @@ absl::Status MemoryTaskStore::ChangeTasks(
       }
     }
     for (size_t i = 0; i < ids.size(); ++i) {
-      if (changes[i].writes() && live_.count(ids[i]) == 0) {
+      const bool brings_back =
+          changes[i].update.has_value() && ended_.contains(ids[i]);
+      if (changes[i].writes() && !live_.contains(ids[i]) && !brings_back) {
         return absl::InternalError(
-            absl::StrCat("ChangeTasks: task ", ids[i], " is not live"));
+            absl::StrCat("ChangeTasks: task ", ids[i], " is not stored"));
       }
     }
     for (size_t i = 0; i < ids.size(); ++i) Apply(ids[i], changes[i]);
@@ -66,9 +70,20 @@ void MemoryTaskStore::Apply(TaskId id, const Change& change) {
     checkpoints_.erase(id);
     progress_.erase(id);
     expire_us_.erase(id);
+    cancel_reasons_.erase(id);
   } else if (change.update.has_value()) {
+    if (const auto ended = ended_.find(id); ended != ended_.end()) {
+      const int64_t expire_us = bodies_.at(id).spec.expire_us;
+      if (expire_us != 0 && ended->second.reason != FailureReason::kExpired) {
+        expire_us_[id] = expire_us;
+      }
+      ended_.erase(ended);
+    }
     SetLive(*change.update);
     if (change.checkpoint.has_value()) checkpoints_[id] = *change.checkpoint;
+    if (change.cancel_reason.has_value()) {
+      cancel_reasons_[id] = *change.cancel_reason;
+    }
   }
 }
 

@@ -27,6 +27,7 @@ struct LockedTask {
   bool is_ended = false;
   RetryPolicySpec policy;
   int64_t expire_us = 0;
+  std::string cancel_reason;
 };
 
 // One run of the transaction.
@@ -46,7 +47,9 @@ class ChangeRun {
   absl::Status LoadLive(absl::Span<const TaskId> ids);
   absl::Status LoadEnded();
   absl::Status LoadOptions();
-  absl::Status WriteCheckpoints();
+  absl::Status WriteNotes();
+  absl::Status WriteColumn(const char* column,
+                           std::optional<std::string> Change::*value);
   absl::Status WriteUpdates();
   absl::Status WriteEnds();
   absl::Status WriteAttempts();
@@ -126,8 +129,13 @@ absl::Status ChangeRun::LoadEnded() {
 absl::Status ChangeRun::LoadOptions() {
   std::vector<TaskId> with_policy;
   std::vector<TaskId> with_expiry;
+  std::vector<TaskId> with_reason;
   for (size_t i = 0; i < ids_.size(); ++i) {
     if (!tasks_[i].is_live) continue;
+    if (tasks_[i].live.cancel_expire_us != 0 &&
+        (tasks_[i].flags & kFlagCheckpoint)) {
+      with_reason.push_back(ids_[i]);
+    }
     if (tasks_[i].flags & kFlagRetryPolicy) with_policy.push_back(ids_[i]);
     if (tasks_[i].flags & kFlagExpiry) with_expiry.push_back(ids_[i]);
   }
@@ -148,6 +156,14 @@ absl::Status ChangeRun::LoadOptions() {
       tasks_[position_.at(rows.Int(i, 0))].expire_us = rows.Int(i, 1);
     }
   }
+  for (const auto chunk : IdChunks(with_reason)) {
+    LEASEHOLD_ASSIGN_OR_RETURN(
+        const Rows rows,
+        connection_.Select("cancel_reasons", CancelReasonsSql(chunk), "it"));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      tasks_[position_.at(rows.Int(i, 0))].cancel_reason = rows.Text(i, 1);
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -164,6 +180,7 @@ void ChangeRun::Decide(
       view.policy =
           ResolveRetryPolicy(task.policy, lane_policies.Get(task.live.lane_id));
       view.expire_us = task.expire_us;
+      view.cancel_reason = task.cancel_reason;
     } else if (task.is_ended) {
       view.ended = &task.ended;
     }
@@ -172,7 +189,7 @@ void ChangeRun::Decide(
 }
 
 absl::Status ChangeRun::Write() {
-  LEASEHOLD_RETURN_IF_ERROR(WriteCheckpoints());
+  LEASEHOLD_RETURN_IF_ERROR(WriteNotes());
   LEASEHOLD_RETURN_IF_ERROR(WriteUpdates());
   LEASEHOLD_RETURN_IF_ERROR(WriteEnds());
   return WriteAttempts();
@@ -188,24 +205,32 @@ absl::Status ChangeRun::Flush(const char* name, SqlText* sql,
   return absl::OkStatus();
 }
 
-// Of releases. Before the updates, which write the flag that tells of them.
-absl::Status ChangeRun::WriteCheckpoints() {
-  constexpr char kHead[] =
-      "INSERT INTO task_checkpoint (id, checkpoint) VALUES ";
-  constexpr char kTail[] =
-      " ON DUPLICATE KEY UPDATE checkpoint = VALUES(checkpoint)";
-  SqlText sql(kHead);
+// Of releases, and why a task is to be cancelled. Before the updates, which
+// write the flag that tells of them.
+absl::Status ChangeRun::WriteNotes() {
+  LEASEHOLD_RETURN_IF_ERROR(WriteColumn("checkpoint", &Change::checkpoint));
+  return WriteColumn("cancel_reason", &Change::cancel_reason);
+}
+
+absl::Status ChangeRun::WriteColumn(const char* column,
+                                    std::optional<std::string> Change::*value) {
+  const std::string head =
+      absl::StrCat("INSERT INTO task_checkpoint (id, ", column, ") VALUES ");
+  const std::string tail = absl::StrCat(" ON DUPLICATE KEY UPDATE ", column,
+                                        " = VALUES(", column, ")");
+  SqlText sql(head);
   for (size_t i = 0; i < ids_.size(); ++i) {
-    if (!changes_[i].checkpoint.has_value() ||
-        !changes_[i].update.has_value() || !tasks_[i].is_live) {
+    const std::optional<std::string>& text = changes_[i].*value;
+    if (!text.has_value() || !changes_[i].update.has_value() ||
+        !tasks_[i].is_live) {
       continue;
     }
-    sql.Row(ids_[i], *changes_[i].checkpoint);
+    sql.Row(ids_[i], *text);
     tasks_[i].flags |= kFlagCheckpoint;
     LEASEHOLD_RETURN_IF_ERROR(
-        Flush("save_checkpoints", &sql, kHead, kTail, kMaxStatementBytes));
+        Flush("save_notes", &sql, head, tail, kMaxStatementBytes));
   }
-  return Flush("save_checkpoints", &sql, kHead, kTail, 0);
+  return Flush("save_notes", &sql, head, tail, 0);
 }
 
 absl::Status ChangeRun::WriteUpdates() {

@@ -109,7 +109,7 @@ absl::StatusOr<std::vector<ReadyHead>> MySqlTaskStore::ListReadyHeads() {
 
 absl::StatusOr<ReadyPage> MySqlTaskStore::ScanReady(
     LaneId lane_id, int priority, int64_t after_run_us, TaskId after_id,
-    int64_t until_us, int limit) {
+    int64_t until_us, int limit, const IdShare& share) {
   ReadyPage page;
   LEASEHOLD_RETURN_IF_ERROR(RunStatement(
       read_, "scan_ready", on_retry_,
@@ -119,7 +119,7 @@ absl::StatusOr<ReadyPage> MySqlTaskStore::ScanReady(
             const Rows rows,
             connection.Select("scan_ready",
                               ScanReadySql(lane_id, priority, after_run_us,
-                                           after_id, until_us, limit),
+                                           after_id, until_us, limit, share),
                               "iiiii"));
         for (size_t i = 0; i < rows.size(); ++i) {
           page.tasks.push_back({rows.Int(i, 0), lane_id, priority,

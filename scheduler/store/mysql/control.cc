@@ -10,7 +10,6 @@
 #include "common/status/status_macros.h"
 #include "scheduler/domain/limits.h"
 #include "scheduler/store/mysql/mysql_task_store.h"
-#include "scheduler/store/mysql/spec_json.h"
 #include "scheduler/store/mysql/sql_text.h"
 #include "scheduler/store/mysql/statements.h"
 
@@ -183,28 +182,6 @@ absl::StatusOr<std::vector<Lane>> MySqlTaskStore::ListLanes() {
                      rows.TakeText(i, 2)});
   }
   return lanes;
-}
-
-absl::StatusOr<std::vector<QueueRow>> MySqlTaskStore::ListQueues() {
-  LEASEHOLD_ASSIGN_OR_RETURN(
-      Rows rows,
-      Read(Role::kControl, "list_queues",
-           "SELECT name, paused, version, retry_policy, attempt_timeout_us, "
-           "lease_duration_us FROM queues ORDER BY name",
-           "tiitii"));
-  std::vector<QueueRow> queues;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    QueueRow queue;
-    queue.name = rows.TakeText(i, 0);
-    queue.paused = rows.Int(i, 1) != 0;
-    queue.version = rows.Int(i, 2);
-    LEASEHOLD_ASSIGN_OR_RETURN(queue.retry_policy,
-                               RetryPolicyFromJson(rows.Text(i, 3)));
-    queue.attempt_timeout_us = rows.Int(i, 4);
-    queue.lease_duration_us = rows.Int(i, 5);
-    queues.push_back(std::move(queue));
-  }
-  return queues;
 }
 
 absl::StatusOr<HolderId> MySqlTaskStore::InternHolder(

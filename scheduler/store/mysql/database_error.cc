@@ -32,6 +32,11 @@ bool BreaksSession(unsigned number) {
   }
 }
 
+bool IsMissingRight(unsigned number) {
+  return number == 1044 || number == 1142 || number == 1143 || number == 1227 ||
+         number == 1370;
+}
+
 bool IsRetryable(unsigned number) {
   return number == kErrDeadlock || number == kErrLockWaitTimeout ||
          number == kErrRecordChanged;

@@ -17,6 +17,9 @@ inline constexpr unsigned kErrRecordChanged = 1020;
 // behind it has become read-only or is shutting down.
 bool BreaksSession(unsigned number);
 
+// The user may not do that.
+bool IsMissingRight(unsigned number);
+
 // The whole transaction can be tried again.
 bool IsRetryable(unsigned number);
 

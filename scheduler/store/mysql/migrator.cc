@@ -13,6 +13,7 @@
 #include "scheduler/store/mysql/connection.h"
 #include "scheduler/store/mysql/database_error.h"
 #include "scheduler/store/mysql/mysql_store.h"
+#include "scheduler/store/mysql/schema_check.h"
 #include "scheduler/store/mysql/schema_files.h"
 #include "scheduler/store/mysql/statements.h"
 
@@ -34,11 +35,6 @@ std::vector<std::string> SplitStatements(const std::string& text) {
   }
   statements.pop_back();
   return statements;
-}
-
-bool IsMissingRight(unsigned number) {
-  return number == 1044 || number == 1142 || number == 1143 || number == 1227 ||
-         number == 1370;
 }
 
 absl::Status Explain(Connection& connection, const std::string& doing,
@@ -132,6 +128,7 @@ absl::Status Migrate(const MySqlConfig& config,
   LEASEHOLD_ASSIGN_OR_RETURN(const int version, CurrentVersion(*connection));
   LEASEHOLD_RETURN_IF_ERROR(CheckNotNewer(version));
   if (version == SchemaFiles().back().number) {
+    LEASEHOLD_RETURN_IF_ERROR(CheckSchema(*connection));
     report(absl::StrCat("schema: version ", version, " is current"));
     return absl::OkStatus();
   }
@@ -149,7 +146,9 @@ absl::Status Migrate(const MySqlConfig& config,
         absl::StrCat("schema: another program has been migrating for ",
                      kLockSeconds, " s, try again later"));
   }
-  const absl::Status status = ApplyMissing(*connection, report);
+  absl::Status status = ApplyMissing(*connection, report);
+  // Tables of these names that were there before stay as they are.
+  if (status.ok()) status = CheckSchema(*connection);
   // Closing the connection would release it as well.
   static_cast<void>(connection->Select(
       "schema_unlock",

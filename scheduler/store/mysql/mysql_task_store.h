@@ -43,6 +43,11 @@ class MySqlTaskStore : public TaskStore {
       absl::Span<const std::pair<std::string, std::string>> names) override;
   absl::StatusOr<std::vector<Lane>> ListLanes() override;
   absl::StatusOr<std::vector<QueueRow>> ListQueues() override;
+  absl::StatusOr<QueueRow> SetQueuePaused(const std::string& name,
+                                          bool paused) override;
+  absl::StatusOr<std::vector<ReplicaRow>> TouchReplica(
+      const ReplicaRow& replica, int64_t alive_us) override;
+  absl::Status RemoveReplica(const std::string& id) override;
   absl::StatusOr<HolderId> InternHolder(
       const std::string& executor_id, const std::string& incarnation) override;
   absl::StatusOr<std::vector<LeasedTask>> ListLeases(HolderId holder) override;
@@ -53,7 +58,8 @@ class MySqlTaskStore : public TaskStore {
   absl::StatusOr<std::vector<ReadyHead>> ListReadyHeads() override;
   absl::StatusOr<ReadyPage> ScanReady(LaneId lane_id, int priority,
                                       int64_t after_run_us, TaskId after_id,
-                                      int64_t until_us, int limit) override;
+                                      int64_t until_us, int limit,
+                                      const IdShare& share) override;
   absl::StatusOr<ClaimResult> ClaimLeases(
       absl::Span<const Claim> claims) override;
   absl::StatusOr<std::vector<LeaseBody>> LoadLeaseBodies(

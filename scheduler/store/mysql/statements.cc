@@ -119,7 +119,8 @@ std::string ListReadyHeadsSql() {
 }
 
 std::string ScanReadySql(LaneId lane_id, int priority, int64_t after_run_us,
-                         TaskId after_id, int64_t until_us, int limit) {
+                         TaskId after_id, int64_t until_us, int limit,
+                         const IdShare& share) {
   // (run_us, id) > (?, ?) would give the index no bound to start from.
   SqlText sql("SELECT id, run_us, lease_number, attempt, ");
   sql.Raw(kNowUs)
@@ -135,8 +136,11 @@ std::string ScanReadySql(LaneId lane_id, int priority, int64_t after_run_us,
       .Int(after_run_us)
       .Raw(" OR id > ")
       .Int(after_id)
-      .Raw(") ORDER BY run_us, id LIMIT ")
-      .Int(limit);
+      .Raw(")");
+  if (share.of > 1) {
+    sql.Raw(" AND id % ").Int(share.of).Raw(" = ").Int(share.index);
+  }
+  sql.Raw(" ORDER BY run_us, id LIMIT ").Int(limit);
   return sql.str();
 }
 
@@ -288,6 +292,13 @@ std::string BodyOptionsSql(absl::Span<const TaskId> ids) {
 std::string ExpiryTimesSql(absl::Span<const TaskId> ids) {
   return SelectByIds(
       "SELECT id, expire_us FROM task_expiry FORCE INDEX (PRIMARY)", ids);
+}
+
+std::string CancelReasonsSql(absl::Span<const TaskId> ids) {
+  return SelectByIds(
+      "SELECT id, COALESCE(cancel_reason, '') FROM task_checkpoint FORCE INDEX "
+      "(PRIMARY)",
+      ids);
 }
 
 std::string DeleteSql(const char* table, absl::Span<const TaskId> ids) {

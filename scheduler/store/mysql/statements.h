@@ -42,7 +42,8 @@ std::string StoredBodiesSql(absl::Span<const TaskId> ids);
 std::string ListReadyHeadsSql();
 // id, run_us, lease_number, attempt, now.
 std::string ScanReadySql(LaneId lane_id, int priority, int64_t after_run_us,
-                         TaskId after_id, int64_t until_us, int limit);
+                         TaskId after_id, int64_t until_us, int limit,
+                         const IdShare& share = {});
 // LAST_INSERT_ID becomes the time of the claim.
 std::string ClaimSql(absl::Span<const Claim> claims);
 // id, lease_number, holder, state_us: who won.
@@ -79,6 +80,8 @@ std::string EndedStatesSql(absl::Span<const TaskId> ids);
 std::string BodyOptionsSql(absl::Span<const TaskId> ids);
 // id, expire_us.
 std::string ExpiryTimesSql(absl::Span<const TaskId> ids);
+// id, cancel_reason, of those that have one.
+std::string CancelReasonsSql(absl::Span<const TaskId> ids);
 std::string DeleteSql(const char* table, absl::Span<const TaskId> ids);
 
 // ---- Reads ----

@@ -34,12 +34,12 @@ class ReadyIndexTest : public CoreFixture {
   bool ReadOnce(ReadyIndex& index, int page_tasks = 1'000) {
     bool any = false;
     for (const ReadyIndex::Scan& scan : index.PlanScans(room_)) {
-      any |=
-          index.AddPage(scan, store_
-                                  .ScanReady(scan.lane_id, scan.priority,
-                                             scan.after.run_us, scan.after.id,
-                                             NowUs() + kScanAheadUs, page_tasks)
-                                  .value());
+      any |= index.AddPage(
+          scan, store_
+                    .ScanReady(scan.lane_id, scan.priority, scan.after.run_us,
+                               scan.after.id, NowUs() + kScanAheadUs,
+                               page_tasks, scan.share)
+                    .value());
     }
     return any;
   }

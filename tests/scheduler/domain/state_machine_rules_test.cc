@@ -231,7 +231,8 @@ TEST(Expiry, FailsAtOnceWhenThePolicyListsItsCode) {
 TEST(Cancel, WaitsForALeaseThatIsLongerThanHalfAMinute) {
   const LiveTask live = Running();
 
-  const ControlDecision decision = DecideCancel(ViewOf(live), 90 * kSecondUs);
+  const ControlDecision decision =
+      DecideCancel(ViewOf(live), 90 * kSecondUs, "");
 
   EXPECT_EQ(TextOf(decision), "DONE RUNNING/open a1 x0 r0 cancel=90s");
   EXPECT_EQ(decision.change.update->lease_expire_us, live.lease_expire_us);

@@ -197,7 +197,7 @@ const std::map<std::string, Event>& Events() {
       {"no expire_time", ExpireTime(0)},
       {"cancel",
        [](const Situation& s) {
-         return TextOf(DecideCancel(s.View(), 15 * kSecondUs));
+         return TextOf(DecideCancel(s.View(), 15 * kSecondUs, ""));
        }},
       {"cancel deadline passes", CancelDeadline(0)},
       {"cancel deadline to come", CancelDeadline(1)},

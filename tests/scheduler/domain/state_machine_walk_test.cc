@@ -113,7 +113,7 @@ class Walk {
   void Control() {
     const int what = Draw(8);
     if (what == 0) {
-      Apply(DecideCancel(View(), 15 * kSecondUs).change);
+      Apply(DecideCancel(View(), 15 * kSecondUs, "").change);
     } else if (what < 4) {
       Apply(DecidePause(View()).change);
     } else {

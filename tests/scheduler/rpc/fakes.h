@@ -16,6 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "scheduler/engine/queue_control.h"
+#include "scheduler/engine/task_control.h"
 #include "scheduler/engine/task_reader.h"
 #include "scheduler/engine/task_submitter.h"
 #include "scheduler/engine/task_watch_hub.h"
@@ -116,6 +118,35 @@ class FakeReader : public TaskReader {
   int last_page_size = 0;
 };
 
+class FakeControl : public TaskControl {
+ public:
+  void Control(ControlRequest request, Done done) override {
+    last = std::move(request);
+    done(answer);
+  }
+
+  ControlRequest last;
+  absl::StatusOr<TaskRecord> answer = absl::NotFoundError("task 1: not found");
+};
+
+class FakeQueues : public QueueControl {
+ public:
+  void Pause(std::string queue, Done done) override {
+    last = std::move(queue);
+    paused = true;
+    done(answer);
+  }
+  void Resume(std::string queue, Done done) override {
+    last = std::move(queue);
+    paused = false;
+    done(answer);
+  }
+
+  std::string last;
+  bool paused = false;
+  absl::StatusOr<QueueRow> answer = QueueRow{};
+};
+
 class FakeWatchHub : public TaskWatchHub {
  public:
   absl::StatusOr<WatchId> Watch(TaskId id, OnUpdate on_update) override {
@@ -210,8 +241,9 @@ class GrpcServerTest : public testing::Test {
   void StartServer(GrpcServerOptions options) {
     server.reset();
     options.listen = "127.0.0.1:0";
-    GrpcServerParts parts{&submitter, &reader, &hub, &sessions,
-                          [] { return kNowUs; }};
+    GrpcServerParts parts{
+        &submitter,           &reader, &control, &hub, &sessions, &queues,
+        [] { return kNowUs; }};
     auto started = GrpcServer::Start(options, parts);
     ASSERT_TRUE(started.ok()) << started.status();
     server = *std::move(started);
@@ -229,6 +261,8 @@ class GrpcServerTest : public testing::Test {
 
   FakeSubmitter submitter;
   FakeReader reader;
+  FakeControl control;
+  FakeQueues queues;
   FakeWatchHub hub;
   FakeSessions sessions;
   std::unique_ptr<GrpcServer> server;

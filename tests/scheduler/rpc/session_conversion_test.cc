@@ -148,6 +148,36 @@ INSTANTIATE_TEST_SUITE_P(
                   "hello.held_leases[0].task_id: \"x\""}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(SessionConversionTest, NamesFewLeasesOfATask) {
+  for (const int leases : {8, 9}) {
+    v1::ExecutorMessage message;
+    for (int i = 1; i <= leases; ++i) {
+      SetLease(message.mutable_heartbeat()->add_leases()->mutable_lease(), "7",
+               i);
+    }
+
+    const auto read = ReadExecutorMessage(&message, "address");
+
+    EXPECT_EQ(read.ok(), leases == 8) << read.status();
+    if (!read.ok()) {
+      EXPECT_THAT(std::string(read.status().message()),
+                  HasSubstr("heartbeat.leases: more than 8 leases of task 7"));
+    }
+  }
+}
+
+TEST(SessionConversionTest, NamesNoMoreLeasesThanAnExecutorCanHold) {
+  for (const int leases : {20'000, 20'001}) {
+    v1::ExecutorMessage message;
+    for (int i = 1; i <= leases; ++i) {
+      SetLease(message.mutable_heartbeat()->add_leases()->mutable_lease(),
+               std::to_string(i).c_str(), 1);
+    }
+
+    EXPECT_EQ(ReadExecutorMessage(&message, "address").ok(), leases == 20'000);
+  }
+}
+
 TEST(SessionConversionTest, TakesResultsUpToAMebibyte) {
   for (const size_t bytes : {kMaxResultBytes - 1, kMaxResultBytes}) {
     const LeaseOutcome outcome = ReadOne([&](v1::TaskResult* result) {

@@ -104,7 +104,7 @@ TEST_F(TaskServiceTest, MistakesNeverReachTheEngine) {
 TEST_F(TaskServiceTest, ErrorsKeepTheirCodes) {
   for (const absl::StatusCode code :
        {absl::StatusCode::kAlreadyExists, absl::StatusCode::kUnavailable,
-        absl::StatusCode::kAborted, absl::StatusCode::kInternal}) {
+        absl::StatusCode::kInternal}) {
     submitter.answer = [code](const std::vector<TaskSpec>&) {
       return absl::Status(code, "why \xff");
     };
@@ -117,6 +117,103 @@ TEST_F(TaskServiceTest, ErrorsKeepTheirCodes) {
         context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"),
         0u);
   }
+}
+
+TEST_F(TaskServiceTest, WhatTheDatabaseAbortedCanBeTriedAgain) {
+  submitter.answer = [](const std::vector<TaskSpec>&) {
+    return absl::AbortedError("deadlock");
+  };
+  v1::Task stored;
+
+  EXPECT_EQ(Submit(NewTask(), &stored).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(TaskServiceTest, ControlCallsSayWhatTheyWantOfWhichTask) {
+  TaskRecord record;
+  record.id = 42;
+  record.live = LiveTask();
+  record.live->state = TaskState::kPaused;
+  control.answer = record;
+  grpc::ClientContext c1, c2, c3, c4;
+  v1::Task task;
+
+  v1::CancelTaskRequest cancel;
+  cancel.set_task_id("42");
+  cancel.set_reason("no longer wanted");
+  EXPECT_TRUE(tasks->CancelTask(&c1, cancel, &task).ok());
+  EXPECT_EQ(control.last.action, ControlAction::kCancel);
+  EXPECT_EQ(control.last.id, 42);
+  EXPECT_EQ(control.last.reason, "no longer wanted");
+  EXPECT_EQ(task.id(), "42");
+  EXPECT_EQ(task.state(), v1::TASK_STATE_PAUSED);
+
+  v1::PauseTaskRequest pause;
+  pause.set_task_id("42");
+  EXPECT_TRUE(tasks->PauseTask(&c2, pause, &task).ok());
+  EXPECT_EQ(control.last.action, ControlAction::kPause);
+  v1::ResumeTaskRequest resume;
+  resume.set_task_id("42");
+  EXPECT_TRUE(tasks->ResumeTask(&c3, resume, &task).ok());
+  EXPECT_EQ(control.last.action, ControlAction::kResume);
+  v1::RetryTaskRequest retry;
+  retry.set_task_id("42");
+  EXPECT_TRUE(tasks->RetryTask(&c4, retry, &task).ok());
+  EXPECT_EQ(control.last.action, ControlAction::kRetry);
+}
+
+TEST_F(TaskServiceTest, ControlCallsAreCheckedAndTheirErrorsKept) {
+  grpc::ClientContext c1, c2, c3;
+  v1::Task task;
+  v1::CancelTaskRequest cancel;
+  cancel.set_task_id("42");
+  cancel.set_reason(std::string(257, 'x'));
+  const grpc::Status too_long = tasks->CancelTask(&c1, cancel, &task);
+  EXPECT_EQ(too_long.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(too_long.error_message(), StartsWith("reason: "));
+
+  cancel.set_reason("");
+  cancel.set_task_id("042");
+  EXPECT_EQ(tasks->CancelTask(&c2, cancel, &task).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(control.last.id, 0) << "the engine was not asked";
+
+  control.answer = absl::FailedPreconditionError("task 1: is RUNNING");
+  v1::PauseTaskRequest pause;
+  pause.set_task_id("1");
+  const grpc::Status status = tasks->PauseTask(&c3, pause, &task);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(status.error_message(), "task 1: is RUNNING");
+}
+
+TEST_F(TaskServiceTest, QueuesArePausedAndResumedByName) {
+  auto admin = v1::AdminService::NewStub(channel);
+  queues.answer = QueueRow{};
+  queues.answer->name = "emails";
+  queues.answer->paused = true;
+  grpc::ClientContext c1, c2, c3, c4;
+  v1::Queue queue;
+  v1::PauseQueueRequest pause;
+  pause.set_name("emails");
+
+  EXPECT_TRUE(admin->PauseQueue(&c1, pause, &queue).ok());
+  EXPECT_EQ(queues.last, "emails");
+  EXPECT_TRUE(queues.paused);
+  EXPECT_EQ(queue.name(), "emails");
+  EXPECT_TRUE(queue.paused());
+  v1::ResumeQueueRequest resume;
+  resume.set_name("emails");
+  EXPECT_TRUE(admin->ResumeQueue(&c2, resume, &queue).ok());
+  EXPECT_FALSE(queues.paused);
+
+  pause.set_name("E mails");
+  const grpc::Status bad = admin->PauseQueue(&c3, pause, &queue);
+  EXPECT_EQ(bad.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(bad.error_message(), "name: \"E mails\", want 1-64 of [a-z0-9._-]");
+  queues.answer = absl::NotFoundError("queue \"none\": not found");
+  pause.set_name("none");
+  EXPECT_EQ(admin->PauseQueue(&c4, pause, &queue).error_code(),
+            grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(TaskServiceTest, FullServerSaysWhenToComeBack) {
@@ -413,12 +510,12 @@ TEST_F(TaskServiceTest, ShutdownDoesNotWaitForAnEngineThatNeverAnswers) {
 
 TEST_F(TaskServiceTest, MethodsOfLaterVersionsSaySo) {
   grpc::ClientContext c1, c2, c3, c4;
-  v1::Task task;
-  v1::CancelTaskRequest cancel;
-  cancel.set_task_id("1");
-  const grpc::Status cancelled = tasks->CancelTask(&c1, cancel, &task);
-  EXPECT_EQ(cancelled.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_THAT(cancelled.error_message(), HasSubstr("TaskService.CancelTask"));
+  v1::ExplainTaskRequest explain;
+  explain.set_task_id("1");
+  v1::ExplainTaskResponse explained;
+  const grpc::Status status = tasks->ExplainTask(&c1, explain, &explained);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("TaskService.ExplainTask"));
 
   v1::GetStatsResponse stats;
   EXPECT_THAT(v1::AdminService::NewStub(channel)
@@ -438,8 +535,10 @@ TEST_F(TaskServiceTest, MethodsOfLaterVersionsSaySo) {
 TEST_F(TaskServiceTest, BusyPortIsAnError) {
   GrpcServerOptions options;
   options.listen = address;
-  GrpcServerParts parts{&submitter, &reader, &hub, &sessions,
-                        [] { return int64_t{0}; }};
+  GrpcServerParts parts{
+      &submitter, &reader, &control, &hub, &sessions, &queues, [] {
+        return int64_t{0};
+      }};
 
   const auto second = GrpcServer::Start(options, parts);
 

@@ -34,6 +34,17 @@ class BorrowedStore : public TaskStore {
   absl::StatusOr<std::vector<QueueRow>> ListQueues() override {
     return store_.ListQueues();
   }
+  absl::StatusOr<QueueRow> SetQueuePaused(const std::string& name,
+                                          bool paused) override {
+    return store_.SetQueuePaused(name, paused);
+  }
+  absl::StatusOr<std::vector<ReplicaRow>> TouchReplica(
+      const ReplicaRow& replica, int64_t alive_us) override {
+    return store_.TouchReplica(replica, alive_us);
+  }
+  absl::Status RemoveReplica(const std::string& id) override {
+    return store_.RemoveReplica(id);
+  }
   absl::StatusOr<HolderId> InternHolder(
       const std::string& executor_id, const std::string& incarnation) override {
     return store_.InternHolder(executor_id, incarnation);
@@ -50,9 +61,10 @@ class BorrowedStore : public TaskStore {
   }
   absl::StatusOr<ReadyPage> ScanReady(LaneId lane_id, int priority,
                                       int64_t after_run_us, TaskId after_id,
-                                      int64_t until_us, int limit) override {
+                                      int64_t until_us, int limit,
+                                      const IdShare& share) override {
     return store_.ScanReady(lane_id, priority, after_run_us, after_id, until_us,
-                            limit);
+                            limit, share);
   }
   absl::StatusOr<ClaimResult> ClaimLeases(
       absl::Span<const Claim> claims) override {

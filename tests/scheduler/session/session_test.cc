@@ -439,12 +439,13 @@ TEST_F(SessionTest, TheAcknowledgementNamesExactlyTheLeasesThatAreLost) {
 TEST_F(SessionTest, TheAcknowledgementNamesCancelledLeases) {
   Executor executor = Welcomed();
   const LeaseRef lease = Give(executor);
-  ASSERT_TRUE(changer_
-                  .ChangeTasks({lease.task_id}, false,
-                               [](size_t, const TaskView& task) {
-                                 return DecideCancel(task, 15'000'000).change;
-                               })
-                  .ok());
+  ASSERT_TRUE(
+      changer_
+          .ChangeTasks({lease.task_id}, false,
+                       [](size_t, const TaskView& task) {
+                         return DecideCancel(task, 15'000'000, "").change;
+                       })
+          .ok());
   EXPECT_THAT(executor.sink->Await<CancelLeasesMessage>().leases,
               ElementsAre(lease));
 

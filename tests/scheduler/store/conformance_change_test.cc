@@ -164,6 +164,54 @@ TEST_P(TaskStoreTest, ReadsTheCancelRequestWithTheReport) {
   EXPECT_EQ(Ended(lease.task_id).state, TaskState::kCancelled);
 }
 
+TEST_P(TaskStoreTest, KeepsTheReasonOfACancelUntilTheTaskEnds) {
+  const LeaseRef lease = Claim(Submit());
+  EXPECT_EQ(Cancel(lease.task_id, "no longer \xC3\xA4 'wanted'"),
+            ControlOutcome::kDone);
+  EXPECT_EQ(Cancel(lease.task_id, "again"), ControlOutcome::kAlreadyDone);
+
+  Report(lease, Error("e"));
+
+  EXPECT_EQ(Ended(lease.task_id).error->message, "no longer \xC3\xA4 'wanted'");
+}
+
+TEST_P(TaskStoreTest, SaysWhyAWaitingTaskWasCancelled) {
+  const TaskId id = Submit();
+  Cancel(id, "duplicate order");
+
+  EXPECT_EQ(Ended(id).error->message, "duplicate order");
+}
+
+TEST_P(TaskStoreTest, BringsAnEndedTaskBack) {
+  TaskSpec spec = Spec("{\"a\":1}");
+  spec.expire_us = Now() + 3'600'000'000;
+  const TaskId id = Submit(spec);
+  const LeaseRef lease = Claim(id);
+  Report(lease, TaskError{ErrorClass::kNonRetryable, "BAD", "no", 0});
+  ASSERT_EQ(Ended(id).state, TaskState::kFailed);
+  const LaneId lane = Lane(spec.queue, spec.type);
+
+  const auto retry = [&](size_t, const TaskView& view) {
+    Change change;
+    EXPECT_NE(view.ended, nullptr);
+    change.update = DecideRetry(id, lane, 5, *view.ended, view.now_us);
+    return change;
+  };
+  ASSERT_TRUE(store_.ChangeTasks({&id, 1}, retry).ok());
+
+  const LiveTask back = Live(id);
+  EXPECT_EQ(back.state, TaskState::kPending);
+  EXPECT_EQ(back.attempt, 0);
+  EXPECT_EQ(back.lease_number, lease.lease_number + 1);
+  EXPECT_EQ(Report(lease, Payload{}), ReportDisposition::kStale);
+  ReadOptions all;
+  all.payload = all.attempts = true;
+  const TaskRecord record = Get(id, all);
+  EXPECT_EQ(record.spec.payload.bytes, "{\"a\":1}");
+  EXPECT_EQ(record.attempts.size(), 1u) << "the history stays";
+  EXPECT_TRUE(TryClaim(id, back.lease_number));
+}
+
 TEST_P(TaskStoreTest, FindsCancelsThatAreOverdue) {
   const LeaseRef overdue = Claim(Submit());
   const LeaseRef in_time = Claim(Submit());

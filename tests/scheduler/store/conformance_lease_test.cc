@@ -47,10 +47,10 @@ TEST_P(TaskStoreTest, ScansWaitingTasksInOrder) {
   Claim(Submit());
   const int64_t until = Now();
 
-  const ReadyPage first = store_.ScanReady(lane, 5, 0, 0, until, 2).value();
+  const ReadyPage first = store_.ScanReady(lane, 5, 0, 0, until, 2, {}).value();
   const ReadyTask& last = first.tasks.back();
   const ReadyPage rest =
-      store_.ScanReady(lane, 5, last.run_us, last.id, until, 10).value();
+      store_.ScanReady(lane, 5, last.run_us, last.id, until, 10, {}).value();
 
   EXPECT_THAT(IdsOf(first), ElementsAre(ids[0], ids[1]));
   EXPECT_FALSE(first.complete);
@@ -58,6 +58,25 @@ TEST_P(TaskStoreTest, ScansWaitingTasksInOrder) {
   EXPECT_TRUE(rest.complete);
   EXPECT_GE(rest.now_us, until);
   EXPECT_EQ(rest.tasks[0].lease_number, 0);
+}
+
+TEST_P(TaskStoreTest, ScansAShareOfTheIds) {
+  const auto ids = Submit(std::vector<TaskSpec>(10, Spec()));
+  const LaneId lane = Lane("q");
+  std::vector<TaskId> found;
+
+  for (int index = 0; index < 3; ++index) {
+    const ReadyPage page =
+        store_.ScanReady(lane, 5, 0, 0, Now(), 10, {index, 3}).value();
+    EXPECT_TRUE(page.complete);
+    for (const TaskId id : IdsOf(page)) {
+      EXPECT_EQ(id % 3, index);
+      found.push_back(id);
+    }
+  }
+
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, ids);
 }
 
 TEST_P(TaskStoreTest, LeasesAWaitingTaskOnce) {

@@ -282,14 +282,15 @@ TEST_P(SqlStoreTest, FindsATaskWhoseSubmitCommittedLate) {
                          ", 0, 1, 5, 0, ", Now(),
                          ", 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0"));
   const TaskId late = Submit();
-  const ReadyPage before = store_.ScanReady(lane, 5, 0, 0, Now(), 10).value();
+  const ReadyPage before =
+      store_.ScanReady(lane, 5, 0, 0, Now(), 10, {}).value();
 
   sql().Run("COMMIT");
   // The cursor goes back by more than any write takes.
   const ReadyPage after =
       store_
           .ScanReady(lane, 5, before.tasks.back().run_us - 10'000'000, 0, Now(),
-                     10)
+                     10, {})
           .value();
 
   ASSERT_THAT(before.tasks, SizeIs(1));
@@ -430,6 +431,37 @@ TEST_P(SqlSetupTest, SaysWhichStepOfAMigrationLacksARight) {
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("creating schema_migrations"));
+}
+
+TEST_P(SqlSetupTest, NamesTheRightsThatAUserLacks) {
+  const MySqlConfig user = WithUser(config().db);
+  sql().Run(absl::StrCat("REVOKE DELETE ON ", user.db,
+                         ".* FROM 'worker'@'localhost'"));
+
+  const absl::Status status = Migrate(user, {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("DELETE on task_live"));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("INSERT on")));
+}
+
+TEST_P(SqlSetupTest, RefusesTablesThatAreNotItsOwn) {
+  MySqlConfig config = this->config();
+  config.db = Server().CreateDatabase();
+  sql().Run(absl::StrCat("CREATE TABLE ", config.db, ".task_live (id INT)"));
+
+  const absl::Status foreign = Migrate(config, {});
+
+  EXPECT_EQ(foreign.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(foreign.message()),
+              HasSubstr("table task_live lacks a column"));
+
+  config.db = Server().CreateDatabase();
+  ASSERT_TRUE(Migrate(config, {}).ok());
+  sql().Run(absl::StrCat("DROP TABLE ", config.db, ".task_key"));
+  const absl::Status missing = Migrate(config, {});
+  EXPECT_EQ(missing.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(missing.message()),
+              HasSubstr("table task_key is missing"));
 }
 
 TEST_P(SqlSetupTest, MigratesOnceFromManyReplicas) {

@@ -79,11 +79,11 @@ ReportDisposition TaskStoreTest::Report(
   return disposition;
 }
 
-ControlOutcome TaskStoreTest::Cancel(TaskId id) {
+ControlOutcome TaskStoreTest::Cancel(TaskId id, const std::string& reason) {
   ControlOutcome outcome = ControlOutcome::kNotFound;
   const absl::Status status =
       store_.ChangeTasks({&id, 1}, [&](size_t, const TaskView& view) {
-        ControlDecision decision = DecideCancel(view, kLeaseUs);
+        ControlDecision decision = DecideCancel(view, kLeaseUs, reason);
         outcome = decision.outcome;
         return decision.change;
       });

@@ -60,7 +60,7 @@ class TaskStoreTest : public testing::TestWithParam<HarnessFactory> {
   // A success, an error, or a release, decided as the engine does.
   ReportDisposition Report(const LeaseRef& lease,
                            std::variant<Payload, TaskError, Release> outcome);
-  ControlOutcome Cancel(TaskId id);
+  ControlOutcome Cancel(TaskId id, const std::string& reason = "");
   // Takes an expired lease back.
   void Expire(const LeaseRef& lease);
 

@@ -11,7 +11,8 @@ CREATE TABLE IF NOT EXISTS id_blocks (
   next BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
-INSERT IGNORE INTO id_blocks (name, next) VALUES ('task', 1), ('lane', 1), ('holder', 1);
+INSERT IGNORE INTO id_blocks (name, next) VALUES ('task', 1), ('lane', 1), ('holder', 1),
+  ('queue', 2);
 
 CREATE TABLE IF NOT EXISTS lanes (
   id INT NOT NULL PRIMARY KEY,
@@ -20,7 +21,9 @@ CREATE TABLE IF NOT EXISTS lanes (
   UNIQUE KEY by_name (queue, type)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- retry_policy is JSON, empty when nothing is set.
+-- retry_policy is JSON, empty when nothing is set. Every change takes the next
+-- version of all queues, under the lock of its counter: who has read the largest
+-- has read every change before it.
 CREATE TABLE IF NOT EXISTS queues (
   name VARBINARY(64) NOT NULL PRIMARY KEY,
   paused TINYINT NOT NULL DEFAULT 0,
@@ -41,11 +44,12 @@ CREATE TABLE IF NOT EXISTS executors (
 
 -- Live replicas, and the configuration of queues that each has seen.
 CREATE TABLE IF NOT EXISTS schedulers (
-  id VARBINARY(64) NOT NULL PRIMARY KEY,
+  id VARBINARY(128) NOT NULL PRIMARY KEY,
   address VARBINARY(255) NOT NULL,
   start_us BIGINT NOT NULL,
   seen_us BIGINT NOT NULL,
   seen_version BIGINT NOT NULL DEFAULT 0,
+  sessions INT NOT NULL DEFAULT 0,
   KEY by_seen (seen_us)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -145,13 +149,15 @@ CREATE TABLE IF NOT EXISTS task_attempt (
   PRIMARY KEY (id, lease_number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Latest checkpoint and progress of live tasks; NULL: none yet.
+-- Latest checkpoint and progress of live tasks, and why one is to be cancelled;
+-- NULL: none yet.
 CREATE TABLE IF NOT EXISTS task_checkpoint (
   id BIGINT NOT NULL PRIMARY KEY,
   checkpoint MEDIUMBLOB NULL,
   progress_done BIGINT NULL,
   progress_total BIGINT NULL,
-  progress_message VARBINARY(1024) NULL
+  progress_message VARBINARY(1024) NULL,
+  cancel_reason VARBINARY(1024) NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Live tasks that have an expire_time.
