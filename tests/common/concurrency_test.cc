@@ -57,8 +57,10 @@ TEST(BoundedQueue, LeavesAnItemThatItRefusesUntouched) {
 
   EXPECT_FALSE(queue.TryPush(std::move(item)));
 
+  // NOLINTBEGIN(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
   ASSERT_NE(item, nullptr);
   EXPECT_EQ(*item, 2);
+  // NOLINTEND(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
 }
 
 TEST(BoundedQueue, PopsBatchesWithinBothBoundsInOrder) {

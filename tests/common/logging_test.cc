@@ -17,7 +17,6 @@ namespace leasehold {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 
 class LogTest : public ::testing::Test {

@@ -15,7 +15,6 @@ using leasehold::v1::Lease;
 using leasehold::v1::LeaseRef;
 using leasehold::v1::ReportAck;
 using leasehold::v1::SchedulerMessage;
-using leasehold::v1::Task;
 using testing::HasSubstr;
 
 class Session : public testing::Test {

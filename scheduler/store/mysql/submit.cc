@@ -281,7 +281,7 @@ MySqlTaskStore::SubmitTasks(absl::Span<const std::vector<NewTask>> calls) {
       RunTransaction(submit_, "submit_tasks", on_retry_,
                      [&](Connection& connection) -> absl::Status {
                        SubmitRun run(connection, calls);
-                       const absl::Status status = run.Run(repeated);
+                       absl::Status status = run.Run(repeated);
                        repeated = repeated || absl::IsAlreadyExists(status);
                        results = run.TakeResults();
                        return status;
