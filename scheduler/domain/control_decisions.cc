@@ -105,6 +105,7 @@ std::optional<LiveTask> DecideRetry(TaskId id, LaneId lane_id, int priority,
   // match.
   live.lease_number = ended.lease_number + 1;
   live.state_us = now_us;
+  live.first_start_us = ended.start_us;
   return live;
 }
 

@@ -37,8 +37,14 @@ class ReportDecider {
       : task_(task), live_(*task.live), report_(report), jitter_(jitter) {}
 
   Change Decide() const {
-    return std::visit([this](const auto& outcome) { return On(outcome); },
-                      report_.outcome);
+    Change change = std::visit(
+        [this](const auto& outcome) { return On(outcome); }, report_.outcome);
+    // Starts of short attempts are known only from here.
+    const int64_t first_us =
+        live_.first_start_us != 0 ? live_.first_start_us : start_us();
+    if (change.update.has_value()) change.update->first_start_us = first_us;
+    if (change.end.has_value()) change.end->start_us = first_us;
+    return change;
   }
 
  private:
@@ -142,7 +148,6 @@ class ReportDecider {
   }
 
   Change End(EndedTask end) const {
-    if (start_us() != 0) end.start_us = start_us();
     Change change;
     change.end = std::move(end);
     return change;

@@ -148,6 +148,7 @@ struct LiveTask {
   int64_t cancel_expire_us = 0;   // Not 0: cancellation has been asked for.
   int64_t state_us = 0;           // When `state` was entered.
   int64_t start_us = 0;           // Start of the current or latest attempt.
+  int64_t first_start_us = 0;     // Of the first attempt, as far as known.
 
   friend bool operator==(const LiveTask&, const LiveTask&) = default;
 };

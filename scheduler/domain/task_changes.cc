@@ -64,7 +64,7 @@ EndedTask EndOf(const LiveTask& live, TaskState state, int64_t now_us) {
   end.lease_number = live.lease_number;
   end.holder = live.holder;
   end.attempt = live.attempt;
-  end.start_us = live.start_us;
+  end.start_us = live.first_start_us;
   end.finish_us = now_us;
   return end;
 }

@@ -96,7 +96,7 @@ void SetLive(const TaskRecord& record, const LiveTask& live, v1::Task* task) {
   }
   SetTime(std::max(live.state_us, record.create_us), task,
           &v1::Task::mutable_update_time);
-  SetTime(live.start_us, task, &v1::Task::mutable_start_time);
+  SetTime(live.first_start_us, task, &v1::Task::mutable_start_time);
   if (WaitsForRetry(live)) {
     // RETRYING waits for its next schedule_time, says the contract.
     SetTime(live.run_us, task, &v1::Task::mutable_schedule_time);

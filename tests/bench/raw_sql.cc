@@ -78,7 +78,8 @@ void Submit(e2e::SqlConnection& sql, size_t tasks, IdQueue& stored) {
     std::vector<TaskId> ids;
     for (size_t i = from; i < std::min(from + kSubmitBatch, tasks); ++i) {
       const auto id = static_cast<TaskId>(i + 1);
-      live.Row(id, 1, 0, 1, 5, now_us, 0, 0, 0, 0, 0, 2, 0, 0, 0, now_us, 0, 0);
+      live.Row(id, 1, 0, 1, 5, now_us, 0, 0, 0, 0, 0, 2, 0, 0, 0, now_us, 0, 0,
+               0);
       body.Row(id, now_us, 1, 5, 2, 0, 0, 0, 0, "", "", "", "", "",
                absl::StrCat("input ", i));
       ids.push_back(id);

@@ -363,6 +363,7 @@ RenewOutcome MemoryTaskStore::Renew(const Renewal& renewal) {
     row->state = TaskState::kRunning;
     row->state_us = Now();
     row->start_us = renewal.start_us;
+    if (row->first_start_us == 0) row->first_start_us = renewal.start_us;
     row->attempt_expire_us =
         renewal.start_us + renewal.attempt_timeout_us + kAttemptTimeoutGraceUs;
   }

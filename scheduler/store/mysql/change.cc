@@ -255,7 +255,7 @@ absl::Status ChangeRun::WriteUpdates() {
          {"phase", "state", "run_us", "attempt", "rate_limited_count",
           "expiry_count", "lease_number", "holder", "lease_end",
           "lease_expire_us", "attempt_expire_us", "cancel_expire_us",
-          "state_us", "start_us", "priority", "flags"}) {
+          "state_us", "start_us", "first_start_us", "priority", "flags"}) {
       absl::StrAppend(tail, separator, column, " = VALUES(", column, ")");
       separator = ", ";
     }
@@ -269,7 +269,8 @@ absl::Status ChangeRun::WriteUpdates() {
     sql.Row(ids_[i], t.lane_id, t.phase, t.state, t.priority, t.run_us,
             t.attempt, t.rate_limited_count, t.expiry_count, t.lease_number,
             t.holder, t.lease_end, t.lease_expire_us, t.attempt_expire_us,
-            t.cancel_expire_us, t.state_us, t.start_us, tasks_[i].flags);
+            t.cancel_expire_us, t.state_us, t.start_us, t.first_start_us,
+            tasks_[i].flags);
   }
   return Flush("update_live", &sql, head, *kTail, 0);
 }

@@ -56,6 +56,7 @@ LiveTask LiveFromRow(const Rows& rows, size_t row, size_t first) {
   task.cancel_expire_us = next();
   task.state_us = next();
   task.start_us = next();
+  task.first_start_us = next();
   return task;
 }
 

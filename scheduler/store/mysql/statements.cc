@@ -209,6 +209,9 @@ std::string StartSql(absl::Span<const Renewal> renewals) {
   sql.Raw(kNowUs).Raw(", start_us = ");
   AppendById(sql, renewals, RenewalId,
              [](const Renewal& r) { return r.start_us; });
+  // Assignments run from left to right: start_us is the new one here.
+  sql.Raw(
+      ", first_start_us = IF(first_start_us = 0, start_us, first_start_us)");
   sql.Raw(", attempt_expire_us = ");
   AppendById(sql, renewals, RenewalId, [](const Renewal& r) {
     return r.start_us + r.attempt_timeout_us + kAttemptTimeoutGraceUs;

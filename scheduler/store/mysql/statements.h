@@ -104,8 +104,8 @@ inline constexpr char kLeasedColumns[] =
 inline constexpr char kLiveColumns[] =
     "id, lane_id, phase, state, priority, run_us, attempt, rate_limited_count, "
     "expiry_count, lease_number, holder, lease_end, lease_expire_us, "
-    "attempt_expire_us, cancel_expire_us, state_us, start_us";
-inline constexpr size_t kLiveColumnCount = 17;
+    "attempt_expire_us, cancel_expire_us, state_us, start_us, first_start_us";
+inline constexpr size_t kLiveColumnCount = 18;
 
 }  // namespace leasehold::scheduler
 

@@ -227,7 +227,8 @@ absl::Status SubmitRun::WriteTasks() {
     live.Row(t.id, t.lane_id, t.phase, t.state, t.priority, t.run_us, t.attempt,
              t.rate_limited_count, t.expiry_count, t.lease_number, t.holder,
              t.lease_end, t.lease_expire_us, t.attempt_expire_us,
-             t.cancel_expire_us, t.state_us, t.start_us, flags);
+             t.cancel_expire_us, t.state_us, t.start_us, t.first_start_us,
+             flags);
     if (spec.expire_us != 0) expiry.Row(task->id, spec.expire_us);
     body.Row(task->id, now_us_, task->lane_id, spec.priority, spec.payload.kind,
              spec.schedule_us, spec.expire_us, spec.attempt_timeout_us,

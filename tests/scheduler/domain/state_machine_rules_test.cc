@@ -120,8 +120,12 @@ TEST(Reports, MakeATaskPendingAgainWhenItsOnlyAttemptIsGivenBack) {
 TEST(Reports, KeepTheResultAndTheStartOfTheAttempt) {
   const Payload result{PayloadKind::kData, std::string("a\0b", 3)};
 
+  LiveTask again = Running();
+  again.first_start_us = kNowUs - 60 * kSecondUs;
+
   const ReportDecision known = ReportOn(Running(), result);
   const ReportDecision told = ReportOn(Running(), result, kNowUs - kSecondUs);
+  const ReportDecision first = ReportOn(again, result, kNowUs - kSecondUs);
 
   ASSERT_TRUE(known.change.end.has_value());
   EXPECT_EQ(known.change.end->result, result);
@@ -131,6 +135,19 @@ TEST(Reports, KeepTheResultAndTheStartOfTheAttempt) {
   EXPECT_EQ(known.change.end->holder, 8);
   ASSERT_TRUE(told.change.end.has_value());
   EXPECT_EQ(told.change.end->start_us, kNowUs - kSecondUs);
+  ASSERT_TRUE(first.change.end.has_value());
+  EXPECT_EQ(first.change.end->start_us, again.first_start_us);
+}
+
+TEST(Reports, KeepTheFirstAttemptsStartForTheNext) {
+  LiveTask quick = Running();
+  quick.state = TaskState::kDispatched;
+
+  const ReportDecision decision =
+      ReportOn(quick, Error(ErrorClass::kRetryable), kNowUs - kSecondUs);
+
+  ASSERT_TRUE(decision.change.update.has_value());
+  EXPECT_EQ(decision.change.update->first_start_us, kNowUs - kSecondUs);
 }
 
 TEST(Reports, DoNotTakeAnEarlierAttemptsStartForTheirOwn) {

@@ -267,9 +267,29 @@ TEST_P(TaskStoreTest, WritesAStartOnce) {
 
   EXPECT_EQ(running.state, TaskState::kRunning);
   EXPECT_EQ(running.start_us, start_us);
+  EXPECT_EQ(running.first_start_us, start_us);
   EXPECT_EQ(running.attempt_expire_us,
             start_us + 5'000'000 + kAttemptTimeoutGraceUs);
   EXPECT_EQ(Live(lease.task_id).state_us, running.state_us);
+}
+
+TEST_P(TaskStoreTest, KeepsTheStartOfTheFirstAttempt) {
+  const TaskId id = Submit();
+  std::vector<int64_t> starts;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    Renewal renewal = RenewalOf(Claim(id), Holder());
+    renewal.start_us = Now();
+    renewal.attempt_timeout_us = 5'000'000;
+    starts.push_back(renewal.start_us);
+    ASSERT_EQ(store_.RenewLeases({renewal}).value()[0], RenewOutcome::kRenewed);
+    if (attempt == 1) {
+      Report(renewal.lease, Release{ReleaseReason::kDraining, std::nullopt});
+      harness_->Pass(absl::Milliseconds(2));
+    }
+  }
+
+  EXPECT_EQ(Live(id).start_us, starts[1]);
+  EXPECT_EQ(Live(id).first_start_us, starts[0]);
 }
 
 TEST_P(TaskStoreTest, StartsManyAtDifferentTimes) {

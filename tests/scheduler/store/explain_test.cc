@@ -53,8 +53,8 @@ class Tables {
     // In id order, a lane and a priority after the other.
     Run(absl::StrCat(
         "INSERT INTO task_live SELECT x, 1 + x % 4, 0, 1, x % 10, 0, ", kNow,
-        " + x, 0, 0, 0, 0, 0, 2, 0, 0, 0, ", kNow, ", 0 FROM (SELECT ", number,
-        " AS x FROM thousand a, thousand b) numbers ORDER BY x"));
+        " + x, 0, 0, 0, 0, 0, 2, 0, 0, 0, ", kNow, ", 0, 0 FROM (SELECT ",
+        number, " AS x FROM thousand a, thousand b) numbers ORDER BY x"));
     Run(
         absl::StrCat("UPDATE task_live SET phase = 1, state = 2, holder = 1, "
                      "lease_number = 1, lease_end = 0, lease_expire_us = ",

@@ -280,7 +280,7 @@ TEST_P(SqlStoreTest, FindsATaskWhoseSubmitCommittedLate) {
   sql().Run("BEGIN");
   sql().Run(absl::StrCat("INSERT INTO task_live SELECT ", early, ", ", lane,
                          ", 0, 1, 5, 0, ", Now(),
-                         ", 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0"));
+                         ", 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0"));
   const TaskId late = Submit();
   const ReadyPage before =
       store_.ScanReady(lane, 5, 0, 0, Now(), 10, {}).value();

@@ -76,6 +76,7 @@ CREATE TABLE IF NOT EXISTS task_live (
   cancel_expire_us BIGINT NOT NULL,
   state_us BIGINT NOT NULL,
   start_us BIGINT NOT NULL,
+  first_start_us BIGINT NOT NULL,
   KEY ready (phase, lane_id, priority, run_us, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
