@@ -14,7 +14,15 @@ class DirectLeases::Batch : public DirectLeaseBatch {
       const DispatchTarget::Room room = target->GetRoom();
       const int free = std::min(room.free_leases, room.free_slots);
       if (free <= 0) continue;
-      placement_.AddSession(free, free, target->lanes());
+      std::vector<LaneId> lanes = target->lanes();
+      std::erase_if(lanes,
+                    [&](LaneId lane) { return leaser_.lanes_.Paused(lane); });
+      // A slot belongs to what waits for it, of whatever lane.
+      const bool idle =
+          std::all_of(lanes.begin(), lanes.end(),
+                      [this](LaneId lane) { return NothingWaits(lane); });
+      if (!idle) continue;
+      placement_.AddSession(free, free, lanes);
       sessions_.push_back({std::move(target), room.heartbeat_sequence, {}});
     }
   }
@@ -23,9 +31,7 @@ class DirectLeases::Batch : public DirectLeaseBatch {
 
   std::optional<DirectLease> Reserve(LaneId lane,
                                      const TaskSpec& spec) override {
-    if (spec.schedule_us != 0 || !Open(lane, spec.priority)) {
-      return std::nullopt;
-    }
+    if (spec.schedule_us != 0) return std::nullopt;
     const std::optional<size_t> session = placement_.Place(lane);
     if (!session.has_value()) return std::nullopt;
     DispatchTarget& target = *sessions_[*session].target;
@@ -72,19 +78,16 @@ class DirectLeases::Batch : public DirectLeaseBatch {
   };
 
   // Asked once a batch: what comes to wait during it comes after.
-  bool Open(LaneId lane, int priority) {
-    const auto [it, fresh] = open_.try_emplace({lane, priority}, false);
-    if (fresh) {
-      it->second = !leaser_.lanes_.Paused(lane) &&
-                   leaser_.index_.NothingWaits(lane, priority);
-    }
+  bool NothingWaits(LaneId lane) {
+    const auto [it, fresh] = nothing_waits_.try_emplace(lane, false);
+    if (fresh) it->second = leaser_.index_.NothingWaits(lane);
     return it->second;
   }
 
   const DirectLeases& leaser_;
   Placement placement_;
   std::vector<Session> sessions_;
-  absl::flat_hash_map<std::pair<LaneId, int>, bool> open_;
+  absl::flat_hash_map<LaneId, bool> nothing_waits_;
 };
 
 std::unique_ptr<DirectLeaseBatch> DirectLeases::Begin() {

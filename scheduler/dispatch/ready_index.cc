@@ -187,13 +187,12 @@ std::vector<ReadyIndex::Taken> ReadyIndex::Take(Placement& placement,
   return taken;
 }
 
-bool ReadyIndex::NothingWaits(LaneId lane, int priority) const {
+bool ReadyIndex::NothingWaits(LaneId lane) const {
   const int64_t now_us = clock_.NowUs();
   std::lock_guard lock(mutex_);
   const auto it = lanes_.find(lane);
   if (it == lanes_.end()) return false;
-  for (int p = 0; p <= std::clamp(priority, 0, kMaxPriority); ++p) {
-    const ReadyShelf& shelf = it->second->shelves[p];
+  for (const ReadyShelf& shelf : it->second->shelves) {
     const auto* head = shelf.Head();
     if (!shelf.complete()) return false;
     if (head != nullptr && head->first.first <= now_us) return false;

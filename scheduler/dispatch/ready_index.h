@@ -54,9 +54,8 @@ class ReadyIndex : public ReadyFeed, public ChangeListener {
   // lanes lowest priority number first, then longest due.
   std::vector<Taken> Take(Placement& placement, size_t limit);
 
-  // Nothing of the lane that would go before a new task of `priority` is due,
-  // as far as this replica can know.
-  bool NothingWaits(LaneId lane, int priority) const;
+  // Nothing of the lane is due, as far as this replica can know.
+  bool NothingWaits(LaneId lane) const;
 
   // When the next task of the placement's lanes becomes due; 0 if none is
   // known.
