@@ -44,8 +44,7 @@ grpc::Status NotServed(absl::string_view method) {
   return grpc::Status(
       grpc::StatusCode::UNIMPLEMENTED,
       absl::StrCat(method,
-                   ": not served by this version of Leasehold, upgrade the "
-                   "scheduler to one that does"));
+                   ": not served by this version of Leasehold"));
 }
 
 absl::Status ShuttingDown() {
