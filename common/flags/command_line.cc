@@ -189,7 +189,7 @@ std::optional<int> ReadFlagsOrExit(const ProgramFlags& program, int argc,
 }
 
 std::string VersionText(const ProgramFlags& program) {
-  return absl::StrCat(program.name, " ", program.version);
+  return absl::StrCat(program.name, " ", LEASEHOLD_VERSION);
 }
 
 }  // namespace leasehold

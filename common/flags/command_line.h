@@ -28,7 +28,6 @@ struct FlagGroup {
 
 struct ProgramFlags {
   std::string name;  // "leasehold-scheduler"
-  std::string version;
   std::string head;  // The start of --help, with a line end.
   std::vector<FlagGroup> groups;
   // What a value of a type of the program's own looks like, after "want ".
@@ -62,7 +61,8 @@ CommandLineAction ReadFlags(const ProgramFlags& program,
 
 // Wrapped to 80 columns.
 std::string HelpText(const ProgramFlags& program);
-std::string VersionText(const ProgramFlags& program);  // "NAME 0.1.0"
+std::string VersionText(
+    const ProgramFlags& program);  // "NAME 0.1.0": the project's
 
 // For a small program's main: answers --help and --version on stdout, says what
 // is wrong on stderr, and returns the exit status, 0 or 2; nullopt: go on.

@@ -44,7 +44,6 @@ asked any more: it refused this executor, or a newer one has its name.
 const ProgramFlags& Program() {
   static const auto& program = *new ProgramFlags{
       .name = "leasehold-executor",
-      .version = LEASEHOLD_VERSION,
       .head = kHead,
       .groups = {{"What it runs", {"config", "scheduler", "executor_id"}},
                  {"How it runs", {"drain_timeout", "log_level"}}}};

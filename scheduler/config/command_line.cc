@@ -33,7 +33,6 @@ bool HasPassword(absl::string_view mysql) {
 const ProgramFlags& Program() {
   static const auto& program = *new ProgramFlags{
       .name = "leasehold-scheduler",
-      .version = LEASEHOLD_VERSION,
       .head = kHead,
       .groups = FlagGroups(),
       .own_type_want = "a number of bytes such as 65536, 64KiB or 16MiB",
