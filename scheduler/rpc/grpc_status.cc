@@ -40,7 +40,9 @@ grpc::Status ToGrpcWithPushback(const absl::Status& status,
 grpc::Status NotServed(absl::string_view method) {
   return grpc::Status(
       grpc::StatusCode::UNIMPLEMENTED,
-      absl::StrCat(method, ": not served by this version of Leasehold"));
+      absl::StrCat(method,
+                   ": not served by this version of Leasehold, upgrade the "
+                   "scheduler to one that does"));
 }
 
 absl::Status ShuttingDown() {
