@@ -6,6 +6,16 @@ die() {
   exit 1
 }
 
+# help: the comment at the head of the script that sourced this, without its "# ".
+help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+
+# usage MESSAGE: says what is wrong with the call, and how it goes.
+usage() {
+  printf '%s: %s\n\n' "$(basename "$0")" "$*" >&2
+  help >&2
+  exit 2
+}
+
 say() { printf '%s\n' "$*"; }
 
 # run_with_progress LABEL LOG COMMAND...: the command's output goes to LOG. When

@@ -1,6 +1,8 @@
 # Libraries as Debian 12 ships them. Protobuf in module mode must come before
 # gRPC, whose config file would otherwise look for a Protobuf config that Debian
 # does not have.
+# For a project that has this one as a subdirectory and links the SDK.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(spdlog REQUIRED)

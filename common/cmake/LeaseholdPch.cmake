@@ -48,7 +48,7 @@ function(leasehold_use_pch target kind)
   if(NOT LEASEHOLD_PCH)
     return()
   endif()
-  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   if(folder MATCHES "^(executor|scheduler/rpc|deploy|tests/(e2e|bench|support|executor|scheduler/rpc))"
      AND NOT LEASEHOLD_CORE_ONLY)
     string(REPLACE core grpc kind ${kind})

@@ -17,12 +17,16 @@ void RateLimitedLog::Log(LogLevel level, absl::string_view event,
 std::optional<int64_t> RateLimitedLog::Admit() {
   const SteadyTime now = clock_.SteadyNow();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (last_.has_value() &&
-      now - *last_ < absl::ToChronoNanoseconds(interval_)) {
+  if (!began_.has_value() ||
+      now - *began_ >= absl::ToChronoNanoseconds(interval_)) {
+    began_ = now;
+    written_ = 0;
+  }
+  if (written_ == burst_) {
     ++suppressed_;
     return std::nullopt;
   }
-  last_ = now;
+  ++written_;
   return std::exchange(suppressed_, 0);
 }
 

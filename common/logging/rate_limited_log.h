@@ -1,4 +1,5 @@
-// At most one line a second for an event that may come thousands of times.
+// At most one line a second, or `burst`, for an event that may come thousands
+// of times.
 //
 //   static RateLimitedLog log;   // or a member: one per site
 //   log.Warning("database unreachable", {{"error", status}});
@@ -16,13 +17,14 @@
 
 namespace leasehold {
 
-// Thread-safe. The first event comes out at once; one that follows within
-// `interval` is only counted, and the next line says how many there were.
+// Thread-safe. The first `burst` events of an interval come out at once; what
+// follows within `interval` of the first is only counted, and the next line
+// says how many there were.
 class RateLimitedLog {
  public:
   explicit RateLimitedLog(absl::Duration interval = absl::Seconds(1),
-                          const Clock& clock = Clock::Real())
-      : interval_(interval), clock_(clock) {}
+                          const Clock& clock = Clock::Real(), int burst = 1)
+      : interval_(interval), clock_(clock), burst_(burst) {}
 
   void Log(LogLevel level, absl::string_view event, LogFields fields = {});
   void Warning(absl::string_view event, LogFields fields = {}) {
@@ -38,8 +40,10 @@ class RateLimitedLog {
 
   const absl::Duration interval_;
   const Clock& clock_;
+  const int burst_;
   std::mutex mutex_;
-  std::optional<SteadyTime> last_;
+  std::optional<SteadyTime> began_;  // The interval that runs.
+  int written_ = 0;                  // Within it.
   int64_t suppressed_ = 0;
 };
 

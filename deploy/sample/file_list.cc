@@ -9,7 +9,8 @@ namespace {
 
 bool IsSkipped(const std::string& folder_name) {
   return folder_name == ".git" || folder_name == ".build" ||
-         folder_name == ".run" || folder_name == "node_modules";
+         folder_name == ".cache" || folder_name == ".run" ||
+         folder_name == "node_modules";
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
+#include "common/flags/command_line.h"
+#include "common/text/host_port.h"
 #include "deploy/sample/file_list.h"
 #include "deploy/sample/report.h"
 #include "deploy/sample/sample_job.h"
@@ -68,13 +68,31 @@ int RunJob(const std::string& folder) {
 }  // namespace leasehold::sample
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(
-      "leasehold-sample [--scheduler=HOST:PORT] FOLDER");
-  const std::vector<char*> arguments = absl::ParseCommandLine(argc, argv);
-  if (arguments.size() != 2) {
-    std::fprintf(stderr, "%s\n",
-                 "usage: leasehold-sample [--scheduler=HOST:PORT] FOLDER");
+  const leasehold::ProgramFlags program = {
+      .name = "leasehold-sample",
+      .head =
+          "Submits a task for each regular file under a folder, and shows "
+          "what came of them.\n\n"
+          "  leasehold-sample [FLAG...] FOLDER\n\n"
+          "Exit status: 0 every file was counted, 1 not, 2 a wrong call.\n",
+      .groups = {{"Where to", {"scheduler", "queue", "type"}},
+                 {"What is shown", {"rows", "totals", "paths"}}},
+      .has_environment = false};
+  std::vector<std::string> arguments;
+  if (const auto status =
+          leasehold::ReadFlagsOrExit(program, argc, argv, &arguments)) {
+    return *status;
+  }
+  const std::string scheduler = absl::GetFlag(FLAGS_scheduler);
+  if (arguments.size() != 1) {
+    std::fprintf(stderr, "leasehold-sample: %zu folders, want 1\n",
+                 arguments.size());
     return 2;
   }
-  return leasehold::sample::RunJob(arguments[1]);
+  if (!leasehold::IsHostPort(scheduler)) {
+    std::fprintf(stderr, "leasehold-sample: --scheduler=%s: want host:port\n",
+                 scheduler.c_str());
+    return 2;
+  }
+  return leasehold::sample::RunJob(arguments[0]);
 }

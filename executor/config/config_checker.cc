@@ -8,10 +8,10 @@ namespace leasehold::executor {
 
 ConfigChecker::Location ConfigChecker::LocationOf(
     const Tree* node, const google::protobuf::Message& message,
-    const char* field) {
+    const char* field, int index) {
   const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
   if (node == nullptr || descriptor == nullptr) return Location();
-  return node->GetLocation(descriptor, descriptor->is_repeated() ? 0 : -1);
+  return node->GetLocation(descriptor, descriptor->is_repeated() ? index : -1);
 }
 
 void ConfigChecker::Add(const Tree* node,

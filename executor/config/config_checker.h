@@ -29,10 +29,11 @@ class ConfigChecker {
            const char* field, absl::string_view path, absl::string_view what,
            Location otherwise = Location());
 
-  // Of a repeated field, the first; line -1 when it is not in the file.
+  // Of a repeated field, the one at `index`; line -1 when it is not in the
+  // file.
   static Location LocationOf(const Tree* node,
                              const google::protobuf::Message& message,
-                             const char* field);
+                             const char* field, int index = 0);
 
   // Lines and columns count from 0, as Protobuf's do.
   void AddAt(int line, int column, absl::string_view what);

@@ -17,13 +17,19 @@ struct LoadedConfig {
   Registry registry;
 };
 
+// Whether the file has to name a scheduler: not when a flag does.
+enum class SchedulerField { kOptional, kRequired };
+
 // INVALID_ARGUMENT with a line `file:line:column: ...` for every mistake that
-// `text` has. `file` only names it.
-absl::StatusOr<LoadedConfig> ParseConfig(absl::string_view text,
-                                         const std::string& file);
+// `text` has. `file` names it, and its folder is where relative paths start.
+absl::StatusOr<LoadedConfig> ParseConfig(
+    absl::string_view text, const std::string& file,
+    SchedulerField scheduler = SchedulerField::kOptional);
 
 // NOT_FOUND or INTERNAL when the file cannot be read.
-absl::StatusOr<LoadedConfig> LoadConfig(const std::string& file);
+absl::StatusOr<LoadedConfig> LoadConfig(
+    const std::string& file,
+    SchedulerField scheduler = SchedulerField::kOptional);
 
 }  // namespace leasehold::executor
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -73,16 +75,18 @@ class Settings {
   bool ok_ = true;
 };
 
+bool IsExecutableFile(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) &&
+         access(path.c_str(), X_OK) == 0;
+}
+
 bool IsExecutable(const std::string& program) {
-  if (program.find('/') != std::string::npos) {
-    return access(program.c_str(), X_OK) == 0;
-  }
+  if (program.find('/') != std::string::npos) return IsExecutableFile(program);
   const char* path = getenv("PATH");
   for (const absl::string_view folder :
        absl::StrSplit(path == nullptr ? "/usr/bin:/bin" : path, ':')) {
-    if (access(absl::StrCat(folder, "/", program).c_str(), X_OK) == 0) {
-      return true;
-    }
+    if (IsExecutableFile(absl::StrCat(folder, "/", program))) return true;
   }
   return false;
 }
@@ -96,21 +100,29 @@ std::unique_ptr<Handler> MakeSleep(const config::v1::SleepHandler& config,
   return std::make_unique<SleepHandler>(duration);
 }
 
+// `path` if it is absolute, else as seen from `folder`.
+std::string PathFrom(const std::string& folder, const std::string& path) {
+  return (std::filesystem::path(folder) / path).lexically_normal().string();
+}
+
 std::unique_ptr<Handler> MakeExec(const config::v1::ExecHandler& config,
+                                  const std::string& config_folder,
                                   Settings settings) {
   ExecHandler::Options options;
   options.argv.assign(config.argv().begin(), config.argv().end());
   options.environment = {config.environment().begin(),
                          config.environment().end()};
   options.clear_environment = config.clear_environment();
-  options.working_folder = config.working_folder();
+  const bool has_folder = !config.working_folder().empty();
+  if (has_folder) {
+    options.working_folder = PathFrom(config_folder, config.working_folder());
+  }
   options.max_output_bytes =
       settings.GetResultBytes("max_output_bytes", config.max_output_bytes());
   options.kill_grace = settings.GetDuration(
       "kill_grace", config.has_kill_grace(), config.kill_grace(),
       absl::Seconds(5), absl::ZeroDuration());
 
-  const bool has_folder = !options.working_folder.empty();
   if (has_folder && access(options.working_folder.c_str(), X_OK) != 0) {
     settings.Reject("working_folder",
                     absl::StrCat(QuoteForMessage(options.working_folder, 256),
@@ -120,16 +132,15 @@ std::unique_ptr<Handler> MakeExec(const config::v1::ExecHandler& config,
     settings.Reject("argv", "empty, want a command");
     return nullptr;
   }
-  // A relative path is looked up from the working folder.
-  const std::string& program = options.argv[0];
-  const bool is_relative =
-      program.find('/') != std::string::npos && program[0] != '/';
-  const std::string found =
-      has_folder && is_relative
-          ? absl::StrCat(options.working_folder, "/", program)
-          : program;
-  if (!IsExecutable(found)) {
-    settings.Reject("argv", absl::StrCat(QuoteForMessage(found, 256),
+  // A relative path with a slash is looked up from the working folder, or from
+  // the file's; a name without one, in PATH.
+  std::string& program = options.argv[0];
+  if (program.find('/') != std::string::npos) {
+    program =
+        PathFrom(has_folder ? options.working_folder : config_folder, program);
+  }
+  if (!IsExecutable(program)) {
+    settings.Reject("argv", absl::StrCat(QuoteForMessage(program, 256),
                                          ", want a program that can be run"));
   }
   for (const auto& [name, value] : options.environment) {
@@ -183,6 +194,7 @@ std::unique_ptr<Handler> MakeHttp(const config::v1::HttpHandler& config,
 std::unique_ptr<Handler> MakeHandler(const config::v1::HandlerConfig& config,
                                      ConfigChecker::Tree* node,
                                      const std::string& path,
+                                     const std::string& folder,
                                      ConfigChecker* checker) {
   const auto settings_of = [&](const google::protobuf::Message& message,
                                const char* field) {
@@ -203,7 +215,8 @@ std::unique_ptr<Handler> MakeHandler(const config::v1::HandlerConfig& config,
     case config::v1::HandlerConfig::kFail:
       return std::make_unique<FailHandler>();
     case config::v1::HandlerConfig::kExec:
-      return MakeExec(config.exec(), settings_of(config.exec(), "exec"));
+      return MakeExec(config.exec(), folder,
+                      settings_of(config.exec(), "exec"));
     case config::v1::HandlerConfig::kHttp:
       return MakeHttp(config.http(), settings_of(config.http(), "http"));
     case config::v1::HandlerConfig::HANDLER_NOT_SET:

@@ -12,10 +12,12 @@
 namespace leasehold::executor {
 
 // Null, with at least one mistake added to `checker`, when `config` makes no
-// handler. `node` and `path` say where `config` stands.
+// handler. `node` and `path` say where `config` stands; relative paths in it
+// start at `folder`.
 std::unique_ptr<Handler> MakeHandler(const config::v1::HandlerConfig& config,
                                      ConfigChecker::Tree* node,
                                      const std::string& path,
+                                     const std::string& folder,
                                      ConfigChecker* checker);
 
 }  // namespace leasehold::executor

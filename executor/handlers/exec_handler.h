@@ -1,15 +1,17 @@
 // Runs a command: payload on stdin, result from stdout.
 //
-// | the command ends with        | the task |
-// |------------------------------|---------------------------------------------|
-// | status 0                     | SUCCEEDED; result JSON if stdout is, else
-// bytes | | 64, 65, 66, 77, 78           | error NON_RETRYABLE, code EXIT_65 ..
-// | | 79                           | error RATE_LIMITED, code EXIT_79 | | any
-// other status             | error RETRYABLE, code EXIT_1 ..             | | a
-// signal                     | error RETRYABLE, code SIGNAL_9 ..           | |
-// more output than allowed     | killed; NON_RETRYABLE, RESULT_TOO_LARGE     |
-// | not found, not executable    | RETRYABLE, COMMAND_NOT_FOUND,
-// COMMAND_NOT_EXECUTABLE |
+// clang-format off
+// | the command ends with        | the attempt                                   |
+// |------------------------------|-----------------------------------------------|
+// | status 0                     | succeeds; result JSON if stdout is, else bytes|
+// | 64, 65, 66, 77, 78           | NON_RETRYABLE, code EXIT_65 ..                |
+// | 79                           | RATE_LIMITED, code EXIT_79                    |
+// | any other status             | RETRYABLE, code EXIT_1 ..                     |
+// | a signal                     | RETRYABLE, code SIGNAL_9 ..                   |
+// | more output than allowed     | NON_RETRYABLE, RESULT_TOO_LARGE; it is killed |
+// | not found                    | RETRYABLE, COMMAND_NOT_FOUND                  |
+// | not executable               | RETRYABLE, COMMAND_NOT_EXECUTABLE             |
+// clang-format on
 //
 // With a status other than 0, a JSON object {"error": {"class": "RATE_LIMITED",
 // "code": "QUOTA", "message": "..", "retry_after_ms": 7000}} on stdout says

@@ -1,14 +1,17 @@
 // Calls a URL: payload as the body, result from the response's body.
 //
-// | the call ends with            | the task |
-// |-------------------------------|--------------------------------------------|
-// | 2xx                           | SUCCEEDED; result JSON if the body is, else
-// bytes | | 429, 503 with Retry-After     | error RATE_LIMITED, code HTTP_429
-// ..       | | 408, 425, other 5xx           | error RETRYABLE | | any other
-// status              | error NON_RETRYABLE, code HTTP_404 ..      | | no
-// connection, broken off     | error RETRYABLE, CONNECTION_FAILED         | |
-// total_timeout                 | error RETRYABLE, HTTP_TIMEOUT              |
-// | a larger body than allowed    | NON_RETRYABLE, RESULT_TOO_LARGE |
+// clang-format off
+// | the call ends with           | the attempt                                   |
+// |------------------------------|-----------------------------------------------|
+// | 2xx                          | succeeds; result JSON if the body is, else    |
+// |                              | bytes                                         |
+// | 429, 503 with Retry-After    | RATE_LIMITED, code HTTP_429 ..                |
+// | 408, 425, other 5xx          | RETRYABLE, code HTTP_500 ..                   |
+// | any other status             | NON_RETRYABLE, code HTTP_404 ..               |
+// | no connection, broken off    | RETRYABLE, CONNECTION_FAILED                  |
+// | total_timeout                | RETRYABLE, HTTP_TIMEOUT                       |
+// | a larger body than allowed   | NON_RETRYABLE, RESULT_TOO_LARGE               |
+// clang-format on
 //
 // It does not retry by itself: that is the scheduler's.
 #ifndef EXECUTOR_HANDLERS_HTTP_HANDLER_H_

@@ -7,12 +7,14 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/numbers.h"
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ids/ids.h"
 #include "common/logging/log.h"
 #include "common/status/status_macros.h"
+#include "common/text/host_port.h"
 #include "common/text/utf8.h"
 #include "executor/sdk/session_client.h"
 
@@ -22,33 +24,30 @@ namespace {
 constexpr int kMaxSlots = 1024;
 constexpr int kMaxLeases = 4096;
 constexpr size_t kMaxExecutorIdBytes = 128;
+constexpr size_t kMaxHostBytes = 100;  // Of the default id.
 constexpr absl::Duration kStopPoll = absl::Milliseconds(250);
 
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') {
-    return "executor";
+// Two executors on one host must not have one name, since the newer would send
+// the older away. Nothing is lost by a new name at each start: leases belong to
+// the incarnation, which is new anyway.
+std::string DefaultId() {
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == '\0') {
+    return absl::StrCat("executor-", RandomHex(3));
   }
-  return name;
+  return absl::StrCat(TruncateUtf8(SanitizeUtf8(host), kMaxHostBytes), "-",
+                      RandomHex(3));
 }
 
 void FillDefaults(ExecutorOptions* options) {
-  if (options->executor_id.empty()) options->executor_id = HostName();
+  if (options->executor_id.empty()) options->executor_id = DefaultId();
   if (options->slots == 0) {
     options->slots = std::clamp(
         static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxSlots);
   }
   if (options->max_leases == 0) {
-    options->max_leases = std::min(2 * options->slots, kMaxLeases);
+    options->max_leases = std::clamp(2 * options->slots, 1, kMaxLeases);
   }
-}
-
-bool IsAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  return colon != std::string::npos && colon > 0 &&
-         absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 &&
-         port <= 65535;
 }
 
 }  // namespace
@@ -61,18 +60,20 @@ absl::Status CheckOptions(ExecutorOptions options) {
   };
   want(!options.schedulers.empty(), "scheduler: none, want host:port");
   for (const std::string& address : options.schedulers) {
-    want(IsAddress(address), "scheduler: ", QuoteForMessage(address),
-         ", want host:port");
+    want(IsHostPort(address), "scheduler: ", QuoteForMessage(address),
+         ", want host:port, such as 127.0.0.1:7070");
   }
   want(options.executor_id.size() <= kMaxExecutorIdBytes &&
-           IsValidUtf8(options.executor_id),
+           IsValidUtf8(options.executor_id) &&
+           absl::c_none_of(options.executor_id, absl::ascii_iscntrl),
        "executor_id: ", QuoteForMessage(options.executor_id), ", want 1-",
-       kMaxExecutorIdBytes, " characters");
+       kMaxExecutorIdBytes, " bytes of UTF-8 without control characters");
   want(options.slots >= 1 && options.slots <= kMaxSlots,
        "slots: ", options.slots, ", want 1-", kMaxSlots);
-  want(options.max_leases >= options.slots && options.max_leases <= kMaxLeases,
-       "max_leases: ", options.max_leases, ", want from the ", options.slots,
-       " slots to ", kMaxLeases);
+  const int min_leases = std::clamp(options.slots, 1, kMaxSlots);
+  want(options.max_leases >= min_leases && options.max_leases <= kMaxLeases,
+       "max_leases: ", options.max_leases, ", want ", min_leases, "-",
+       kMaxLeases, ", no less than slots");
   want(options.drain_timeout >= absl::ZeroDuration(),
        "drain_timeout: ", absl::FormatDuration(options.drain_timeout),
        ", want 0 or more");

@@ -30,7 +30,9 @@ class SessionClient;
 
 struct ExecutorOptions {
   std::vector<std::string> schedulers;  // host:port of the replicas.
-  std::string executor_id = {};         // Default: the host name.
+  // Unlike that of any other executor that runs: of two with one name the older
+  // is told to leave. Default: the host name and a random part.
+  std::string executor_id = {};
   std::string version = {};
   std::map<std::string, std::string> labels = {};
   int slots = 0;       // Handlers at once, 1-1024. Default: one per processor.

@@ -31,7 +31,7 @@ namespace leasehold::executor {
 struct Payload {
   enum class Kind { kNone, kJson, kData };
   Kind kind = Kind::kNone;
-  std::string bytes;
+  std::string bytes = {};
 };
 
 // Decides, never the message, what happens to the task next.
@@ -46,11 +46,11 @@ enum class ErrorClass {
 struct TaskError {
   ErrorClass error_class = ErrorClass::kRetryable;
   // A short machine word such as "HTTP_503"; cut to 64 bytes.
-  std::string code;
+  std::string code = {};
   // For people; cut to 4096 bytes. Odd bytes are replaced.
-  std::string message;
+  std::string message = {};
   // Earliest useful retry, at most an hour.
-  std::optional<absl::Duration> retry_after;
+  std::optional<absl::Duration> retry_after = std::nullopt;
 };
 
 // Run me again after `delay`; no attempt is charged. At most 24 h.

@@ -1,12 +1,14 @@
 // What is reported about an attempt whose handler has ended.
 //
-// | token          | success | snooze   | error |
-// |----------------|---------|----------|---------------------------------------|
-// | not cancelled  | result  | SNOOZED  | the error | | cancelled      | result
-// | CANCELLED error                                  | | timeout        |
-// result  | ATTEMPT_TIMEOUT error                            | | draining |
-// result  | DRAINING release with the checkpoint             | | lease lost |
-// result  | nothing; NON_RETRYABLE errors are reported       |
+// clang-format off
+// | token         | success | snooze, or another error                         |
+// |---------------|---------|--------------------------------------------------|
+// | not cancelled | result  | SNOOZED release; the error                       |
+// | cancelled     | result  | CANCELLED error                                  |
+// | timeout       | result  | ATTEMPT_TIMEOUT error                            |
+// | draining      | result  | DRAINING release with the checkpoint             |
+// | lease lost    | result  | nothing; NON_RETRYABLE errors are reported       |
+// clang-format on
 //
 // Work that was done is never thrown away: a success is reported whatever the
 // token says, and the scheduler decides whether it still counts.

@@ -8,6 +8,7 @@
 #include "common/concurrency/thread_pool.h"
 #include "common/ids/ids.h"
 #include "common/logging/log.h"
+#include "executor/sdk/outcome_report.h"
 
 namespace leasehold::executor {
 namespace {
@@ -71,8 +72,11 @@ void SessionClient::OnStarted(const std::shared_ptr<TaskRun>& run) {
 
 void SessionClient::OnFinished(const std::shared_ptr<TaskRun>& run,
                                HandlerResult result) {
+  // Without the lock: it may check a large result, and write a line.
+  std::optional<Report> report = MakeOutcomeReport(*run, std::move(result));
+  if (report.has_value()) failures_.Add(*run, *report);
   const std::lock_guard<std::mutex> lock(mutex_);
-  state_.OnFinished(*run, std::move(result));
+  state_.ReportOn(*run, std::move(report));
   UpdatePauseLocked();
   NotifySettledLocked();
   WakeLocked();

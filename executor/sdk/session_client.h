@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "common/backoff/backoff.h"
 #include "common/logging/rate_limited_log.h"
+#include "executor/sdk/failure_log.h"
 #include "executor/sdk/session_state.h"
 #include "executor/sdk/session_stream.h"
 #include "executor/sdk/task_runner.h"
@@ -107,6 +108,7 @@ class SessionClient : private SessionStream::Listener, private RunObserver {
   bool leaving_ = false;
   bool over_ = false;  // No session will be opened any more.
 
+  FailureLog failures_;
   std::atomic<bool> live_changed_{false};
   v1::ExecutorMessage outgoing_;  // The loop's, while no write is in flight.
   // The loop's own.

@@ -68,6 +68,8 @@ class SessionState {
   // What the runner says.
   void OnStarted(const std::shared_ptr<TaskRun>& run, SteadyTime now);
   void OnFinished(TaskRun& run, HandlerResult result);
+  // The same, for a report that was made without this.
+  void ReportOn(TaskRun& run, std::optional<Report> report);
   void OnLeaked(TaskRun& run);
   // A handler has reported progress or a checkpoint.
   void OnLiveChange();
@@ -116,7 +118,6 @@ class SessionState {
   void OnReportAcks(const v1::ReportAcks& acks, SteadyTime now, double jitter);
   void Lose(const LeaseKey& key, Effects* effects);
   void CancelHeld(const LeaseKey& key, Effects* effects);
-  void ReportOn(TaskRun& run, std::optional<Report> report);
   void FillHeartbeat(SteadyTime now, const v1::ExecutorLoad& load,
                      v1::Heartbeat* heartbeat);
   bool FillAnnouncement(v1::ExecutorMessage* message);

@@ -4,27 +4,23 @@
 #ifndef SCHEDULER_CONFIG_COMMAND_LINE_H_
 #define SCHEDULER_CONFIG_COMMAND_LINE_H_
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/flags/command_line.h"
 #include "scheduler/config/scheduler_config.h"
 
 namespace leasehold::scheduler {
 
-enum class CommandLineAction { kRun, kShowHelp, kShowVersion };
+using leasehold::CommandLineAction;
+using leasehold::Environment;
+using leasehold::ProcessEnvironment;
 
 struct CommandLine {
   CommandLineAction action = CommandLineAction::kRun;
   SchedulerConfig config;  // For kRun.
 };
-
-// The value of an environment variable, if it is set.
-using Environment =
-    std::function<std::optional<std::string>(const std::string& name)>;
-Environment ProcessEnvironment();
 
 // `args` without the program's name. Also sets the log level. INVALID_ARGUMENT
 // with one mistake a line. Sets Abseil's flags, so call it once in a process

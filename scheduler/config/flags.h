@@ -10,6 +10,7 @@
 #include "absl/flags/declare.h"
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
+#include "common/flags/command_line.h"
 #include "scheduler/config/byte_size.h"
 #include "scheduler/engine/options.h"
 
@@ -39,10 +40,6 @@ struct BoundFlag {
 const std::vector<BoundFlag>& BoundFlags();
 
 // As --help shows them.
-struct FlagGroup {
-  const char* title;
-  std::vector<const char*> names;
-};
 const std::vector<FlagGroup>& FlagGroups();
 
 }  // namespace leasehold::scheduler

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/flags/command_line.h"
 #include "tests/bench/async_load.h"
 #include "tests/bench/figures.h"
 #include "tests/support/cluster.h"
@@ -69,7 +69,14 @@ void Run(size_t tasks, size_t payload_bytes) {
 }  // namespace leasehold::bench
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  const leasehold::ProgramFlags program = {
+      .name = "bench_backlog",
+      .head = "The scheduler's memory with many tasks waiting.\n",
+      .groups = {{"Flags", {"tasks", "payload_bytes"}}},
+      .has_environment = false};
+  if (const auto status = leasehold::ReadFlagsOrExit(program, argc, argv)) {
+    return *status;
+  }
   leasehold::bench::Run(
       static_cast<size_t>(absl::GetFlag(FLAGS_tasks)),
       static_cast<size_t>(absl::GetFlag(FLAGS_payload_bytes)));

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/flags/command_line.h"
 #include "tests/bench/figures.h"
 #include "tests/support/cluster.h"
 
@@ -119,7 +119,14 @@ std::vector<double> RunOnce(TaskService::Stub& stub, int rate, int seconds) {
 }  // namespace leasehold::bench
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  const leasehold::ProgramFlags program = {
+      .name = "bench_latency",
+      .head = "How long an idle system takes for one task, submit to answer.\n",
+      .groups = {{"Flags", {"rate", "seconds", "runs"}}},
+      .has_environment = false};
+  if (const auto status = leasehold::ReadFlagsOrExit(program, argc, argv)) {
+    return *status;
+  }
   leasehold::e2e::DatabaseServer server(
       leasehold::e2e::DatabaseServer::Kind::kMariaDb,
       leasehold::e2e::DatabaseServer::Durability::kDurable);

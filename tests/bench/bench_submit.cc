@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/flags/command_line.h"
 #include "tests/bench/async_load.h"
 #include "tests/bench/figures.h"
 #include "tests/support/cluster.h"
@@ -68,7 +68,14 @@ double RunOnce(e2e::DatabaseServer& server, size_t calls, size_t in_flight) {
 }  // namespace leasehold::bench
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  const leasehold::ProgramFlags program = {
+      .name = "bench_submit",
+      .head = "SubmitTask calls a second.\n",
+      .groups = {{"Flags", {"calls", "in_flight", "runs"}}},
+      .has_environment = false};
+  if (const auto status = leasehold::ReadFlagsOrExit(program, argc, argv)) {
+    return *status;
+  }
   leasehold::e2e::DatabaseServer server(
       leasehold::e2e::DatabaseServer::Kind::kMariaDb,
       leasehold::e2e::DatabaseServer::Durability::kDurable);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/flags/command_line.h"
 #include "tests/bench/async_load.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/raw_sql.h"
@@ -133,6 +133,15 @@ int RunAll() {
 }  // namespace leasehold::bench
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  const leasehold::ProgramFlags program = {
+      .name = "bench_throughput",
+      .head =
+          "Tasks a second from submit to stored result, next to the same "
+          "statements in\nraw SQL.\n",
+      .groups = {{"Flags", {"tasks", "group", "in_flight", "slots", "runs"}}},
+      .has_environment = false};
+  if (const auto status = leasehold::ReadFlagsOrExit(program, argc, argv)) {
+    return *status;
+  }
   return leasehold::bench::RunAll();
 }

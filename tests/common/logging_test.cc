@@ -118,6 +118,18 @@ TEST_F(LogTest, CountsWhatItDoesNotRepeat) {
               ElementsAre("down i=0", "down i=11 suppressed=10", "down i=12"));
 }
 
+TEST_F(LogTest, LetsABurstThroughInEachInterval) {
+  FakeClock clock(absl::FromUnixSeconds(1'000));
+  RateLimitedLog log(absl::Seconds(1), clock, /*burst=*/2);
+
+  for (int i = 0; i < 5; ++i) log.Warning("failed", {{"i", i}});
+  clock.Advance(absl::Seconds(1));
+  for (int i = 5; i < 8; ++i) log.Warning("failed", {{"i", i}});
+
+  EXPECT_THAT(lines_, ElementsAre("failed i=0", "failed i=1",
+                                  "failed i=5 suppressed=3", "failed i=6"));
+}
+
 TEST(LogStderr, WritesTimeAndLevelInUtc) {
   SetLogLevel(LogLevel::kInfo);
   ::testing::internal::CaptureStderr();

@@ -64,7 +64,7 @@ TEST(ExecutorConfig, NamesEveryMistakeAtOnceWithItsPlace) {
   EXPECT_EQ(
       mistakes,
       (std::vector<std::string>{
-          "f:1:10: max_leases: 3, want at least the 8 slots",
+          "f:1:10: max_leases: 3, want 8-4096, no less than slots",
           "f:2:9: queue[0].name: \"A b\", want 1-64 of [a-z0-9._-]",
           "f:2:31: queue[0].handler[0].type: \"x\" has no handler, want one of "
           "echo, sleep, fail, exec, http",
@@ -83,7 +83,65 @@ TEST(ExecutorConfig, NamesEveryMistakeAtOnceWithItsPlace) {
           "f:7:45: queue[1].handler[3].http.max_redirects: 99, want 0-20",
           "f:8:43: queue[1].handler[5].type: queue q, type h: has a handler "
           "already",
-          "f:9:9: queue[2].name: empty has no handler, want at least one"}));
+          "f:9:9: queue[2].name: \"empty\" has no handler, want at least "
+          "one"}));
+}
+
+TEST(ExecutorConfig, NamesMistakesOfItsOwnNextToThoseOfHandlers) {
+  EXPECT_EQ(MistakesOf("slots: 0 max_leases: -1\n"
+                       "scheduler: \"a:1\" scheduler: \"127.0.0.1\"\n"
+                       "scheduler: \"http://127.0.0.1:7070\"\n"
+                       "executor_id: \"a\\n\"\n"
+                       "queue { name: \"q\"\n"
+                       "  handler { type: \"a\" exec {} }\n"
+                       "  handler { type: \"a\" echo {} } }\n"
+                       "queue { name: \"q\" handler { type: \"a\" echo {} } }")
+                .size(),
+            7u);
+  EXPECT_EQ(MistakesOf("slots: 4 max_leases: -1 scheduler: \"a:1\"\n"
+                       "  scheduler: \"http://127.0.0.1:7070\"\n"
+                       "queue { name: \"q\"\n"
+                       "  handler { type: \"a\" exec {} }\n"
+                       "  handler { type: \"a\" echo {} } }\n"),
+            (std::vector<std::string>{
+                "f:2:3: scheduler: \"http://127.0.0.1:7070\", want host:port, "
+                "such as 127.0.0.1:7070",
+                "f:1:10: max_leases: -1, want 4-4096, no less than slots",
+                "f:4:23: queue[0].handler[0].exec.argv: empty, want a command",
+                "f:5:13: queue[0].handler[1].type: queue q, type a: has a "
+                "handler already"}));
+  EXPECT_EQ(MistakesOf("slots: -1 queue { name: \"q\"\n"
+                       "  handler { type: \"a\" echo {} } }\n"),
+            std::vector<std::string>{"f:1:1: slots: -1, want 1-1024"});
+}
+
+TEST(ExecutorConfig, WantsASchedulerUnlessAFlagNamesOne) {
+  const std::string text =
+      "queue { name: \"q\" handler { type: \"a\" echo {} } }";
+
+  EXPECT_TRUE(ParseConfig(text, "f", SchedulerField::kOptional).ok());
+  EXPECT_EQ(
+      ParseConfig(text, "f", SchedulerField::kRequired).status().message(),
+      "f: scheduler: none, want host:port, here or as --scheduler");
+}
+
+TEST(ExecutorConfig, RelativePathsStartAtTheFilesFolder) {
+  const auto mistakes_of = [](const std::string& exec) {
+    const auto config = ParseConfig(
+        "queue { name: \"q\" handler { type: \"a\" exec { " + exec + " } } }",
+        "/usr/share/f");
+    return config.ok() ? "" : std::string(config.status().message());
+  };
+
+  EXPECT_EQ(mistakes_of("argv: \"../bin/env\""), "");
+  EXPECT_EQ(mistakes_of("argv: \"./env\" working_folder: \"../bin\""), "");
+  EXPECT_EQ(mistakes_of("argv: \"env\""), "");
+  EXPECT_EQ(mistakes_of("argv: \"./env\""),
+            "/usr/share/f:1:43: queue[0].handler[0].exec.argv: "
+            "\"/usr/share/env\", want a program that can be run");
+  EXPECT_EQ(mistakes_of("argv: \"../bin\""),
+            "/usr/share/f:1:43: queue[0].handler[0].exec.argv: \"/usr/bin\", "
+            "want a program that can be run");
 }
 
 TEST(ExecutorConfig, WantsAQueue) {
@@ -96,9 +154,14 @@ TEST(ExecutorConfig, SaysThatAFileCannotBeRead) {
             "--config=/does/not/exist: cannot be read");
 }
 
+TEST(ExecutorConfig, SaysThatAFolderIsNoFile) {
+  EXPECT_EQ(LoadConfig("/usr").status().message(),
+            "--config=/usr: is a folder, want a file");
+}
+
 TEST(ExecutorOptions, AreCheckedAllAtOnce) {
   ExecutorOptions options;
-  options.schedulers = {"nowhere", "a:99999"};
+  options.schedulers = {"http://a:7070", "a:99999"};
   options.slots = 2000;
   options.max_leases = 1;
   options.executor_id = std::string(129, 'x');

@@ -1,11 +1,15 @@
 // An executor in Node: runs tasks of type "shout" and "sleep" in queue "node".
 //
 //   npm install --no-package-lock && node executor.mjs 127.0.0.1:7070
+//   grpcurl -plaintext -d '{"task": {"queue": "node", "type": "shout",
+//     "payload": {"json": "\"hello\""}}}' \
+//     127.0.0.1:7070 leasehold.v1.TaskService/SubmitTask
 //
 // What every executor does, in any language: say hello and name the leases that
 // it still holds; renew them with heartbeats; send each result again until it is
 // acknowledged; and open the next session when one ends.
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import grpc from '@grpc/grpc-js';
@@ -17,16 +21,29 @@ const definition = protoLoader.loadSync('leasehold/v1/executor_service.proto', {
   includeDirs: [protos], keepCase: true, longs: String, enums: String, oneofs: true });
 const { ExecutorService } = grpc.loadPackageDefinition(definition).leasehold.v1;
 
-// Gets the task's payload as bytes or JSON text; what it returns becomes JSON.
-// `cancelled` is an AbortSignal.
+// A payload is JSON text, or bytes that are text here.
+function inputOf({ payload }) {
+  return payload?.json !== undefined ? JSON.parse(payload.json) : String(payload?.data ?? '');
+}
+
+// What a handler returns becomes JSON; `cancelled` is an AbortSignal.
 const handlers = {
-  shout: async (lease) => String(lease.payload?.json ?? lease.payload?.data ?? '').toUpperCase(),
+  shout: async (lease) => {
+    const text = inputOf(lease);
+    if (typeof text !== 'string') throw new Error('payload: want a JSON string, or text');
+    return text.toUpperCase();
+  },
   sleep: async (lease, cancelled) => {
-    await sleep(JSON.parse(lease.payload?.json ?? '{"ms":1000}').ms, null, { signal: cancelled });
+    const { ms = 1000 } = lease.payload ? inputOf(lease) : {};
+    await sleep(ms, null, { signal: cancelled });
     return 'slept';
   },
 };
 
+const log = (...words) => console.error(new Date().toISOString(), ...words);
+// Unlike that of any other executor that runs: of two with one name the scheduler
+// sends the older away.
+const executorId = `${hostname()}-node-${randomUUID().slice(0, 8)}`;
 const slots = 4;
 const incarnation = randomUUID();
 const held = new Map(); // "task/number" -> { ref, report?, abort }: all not yet acknowledged
@@ -38,10 +55,12 @@ async function run(lease, entry) {
   try {
     const result = await handlers[lease.type](lease, entry.abort.signal);
     entry.report = { lease: entry.ref, result: { json: JSON.stringify(result) } };
+    log(`task ${lease.lease.task_id} ${lease.type}: succeeded`);
   } catch (error) {
     const error_class = entry.abort.signal.aborted ? 'ERROR_CLASS_CANCELLED' : 'ERROR_CLASS_RETRYABLE';
     const message = Buffer.from(String(error.message).slice(0, 1000)).toString(); // Valid UTF-8.
     entry.report = { lease: entry.ref, error: { error_class, code: 'NODE_ERROR', message } };
+    log(`task ${lease.lease.task_id} ${lease.type}: failed:`, JSON.stringify(message));
   }
   stream?.write({ results: { results: [entry.report] } });
 }
@@ -78,6 +97,7 @@ function session(address) {
     call.on('data', (message) => {
       if (message.welcome) {
         stream = call;
+        log(`connected to ${address} as ${executorId}, serving queue node: ${Object.keys(handlers)}`);
         const { seconds, nanos } = message.welcome.heartbeat_interval;
         timer = setInterval(heartbeat, Number(seconds) * 1000 + nanos / 1e6);
         heartbeat();
@@ -94,7 +114,7 @@ function session(address) {
       resolve(status);
     });
     call.write({ hello: {
-      executor_id: 'node-example', incarnation, slots, max_leases: slots, version: '1',
+      executor_id: executorId, incarnation, slots, max_leases: slots, version: '1',
       subscriptions: [{ queue: 'node', types: Object.keys(handlers) }],
       held_leases: [...held.values()].map((entry) => entry.ref) } });
   });
@@ -103,8 +123,9 @@ function session(address) {
 process.on('SIGTERM', () => process.exit(0)); // Its leases go to others when they expire.
 for (let i = 0; ; i++) {
   const { code, details } = await session(addresses[i % addresses.length]);
-  console.error(`session ended: ${grpc.status[code]} ${details}`);
-  const hopeless = ['ABORTED', 'INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'UNIMPLEMENTED', 'UNAUTHENTICATED'];
+  log(`session with ${addresses[i % addresses.length]} ended: ${grpc.status[code]} ${details}`);
+  const hopeless = ['ABORTED', 'INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'UNIMPLEMENTED', 'UNAUTHENTICATED',
+    'PERMISSION_DENIED'];
   if (hopeless.includes(grpc.status[code])) process.exit(1);
   await sleep(500 + Math.random() * 1000);
 }
