@@ -4,12 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
 #include "tests/support/child_process.h"
 #include "tests/support/free_port.h"
+#include "tests/support/poll.h"
 
 namespace leasehold::e2e {
 namespace {
@@ -111,6 +113,20 @@ void DatabaseServer::Start() {
 }
 
 void DatabaseServer::Stop() { RunCommand({Script(), "stop", folder_.path()}); }
+
+void DatabaseServer::Kill() {
+  const int server = pid();
+  if (server <= 0) return;
+  kill(server, SIGKILL);
+  // Somebody else's child; a zombie has let go of its files, too.
+  Eventually([server] {
+    const std::string stat =
+        ReadFile("/proc/" + std::to_string(server) + "/stat");
+    const size_t end_of_name = stat.rfind(')');
+    return end_of_name == std::string::npos ||
+           stat.compare(end_of_name, 3, ") Z") == 0;
+  });
+}
 
 std::string DatabaseServer::CreateDatabase() {
   const std::string name = "leasehold_" + std::to_string(++databases_);

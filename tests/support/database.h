@@ -61,6 +61,8 @@ class DatabaseServer {
   // Between the two the server is away.
   void Stop();
   void Start();
+  // As Stop, but by kill -9.
+  void Kill();
 
  private:
   const Kind kind_;
