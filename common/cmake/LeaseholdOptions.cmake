@@ -31,4 +31,8 @@ endif()
 # Everywhere, since precompiled headers remember it.
 add_compile_options(-pthread)
 
-set(LEASEHOLD_WARNINGS -Wall -Wextra -Wpedantic -Werror)
+set(LEASEHOLD_WARNINGS -Wall -Wextra -Wpedantic)
+if(PROJECT_IS_TOP_LEVEL)
+  # Not for a project that has this one as a subdirectory, whatever its compiler.
+  list(APPEND LEASEHOLD_WARNINGS -Werror)
+endif()

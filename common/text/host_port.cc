@@ -17,7 +17,7 @@ bool IsPort(absl::string_view text) {
 }
 
 bool IsIpv6Character(char c) {
-  return absl::ascii_isxdigit(c) || c == ':' || c == '.' || c == '%';
+  return absl::ascii_isxdigit(c) || c == ':' || c == '.';
 }
 
 bool IsNameCharacter(char c) {
@@ -35,7 +35,12 @@ bool IsHostPort(absl::string_view text) {
   if (!host.empty() && host.front() == '[') {
     if (host.size() < 4 || host.back() != ']') return false;
     host = host.substr(1, host.size() - 2);
-    return std::all_of(host.begin(), host.end(), IsIpv6Character);
+    const size_t percent = std::min(host.find('%'), host.size());
+    const absl::string_view zone = host.substr(percent);  // "%eth0"
+    return percent > 0 && zone.size() != 1 &&
+           std::all_of(host.begin(), host.begin() + percent, IsIpv6Character) &&
+           (zone.empty() ||
+            std::all_of(zone.begin() + 1, zone.end(), IsNameCharacter));
   }
   return !host.empty() &&
          std::all_of(host.begin(), host.end(), IsNameCharacter);

@@ -31,6 +31,7 @@ TEST(HostPort, RefusesEverythingElse) {
                           "[]:80",
                           "[::1:80",
                           "[x]:80",
+                          "[::1%]:80",
                           "a,b:80",
                           "a:99999999999"}) {
     EXPECT_FALSE(IsHostPort(bad)) << bad;

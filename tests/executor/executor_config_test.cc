@@ -137,10 +137,10 @@ TEST(ExecutorConfig, RelativePathsStartAtTheFilesFolder) {
   EXPECT_EQ(mistakes_of("argv: \"./env\" working_folder: \"../bin\""), "");
   EXPECT_EQ(mistakes_of("argv: \"env\""), "");
   EXPECT_EQ(mistakes_of("argv: \"./env\""),
-            "/usr/share/f:1:43: queue[0].handler[0].exec.argv: "
+            "/usr/share/f:1:46: queue[0].handler[0].exec.argv: "
             "\"/usr/share/env\", want a program that can be run");
   EXPECT_EQ(mistakes_of("argv: \"../bin\""),
-            "/usr/share/f:1:43: queue[0].handler[0].exec.argv: \"/usr/bin\", "
+            "/usr/share/f:1:46: queue[0].handler[0].exec.argv: \"/usr/bin\", "
             "want a program that can be run");
 }
 

@@ -23,9 +23,9 @@ class FailureLogTest : public testing::Test {
     SetLogSinkForTest([this](LogLevel, absl::string_view line) {
       lines_.emplace_back(line);
     });
-    run_.input.task_id = "42";
-    run_.input.queue = "q";
-    run_.input.type = "t";
+    run_.input.task_id = std::string("42");
+    run_.input.queue = std::string("q");
+    run_.input.type = std::string("t");
     run_.input.attempt = 2;
     run_.input.max_attempts = 4;
   }
