@@ -179,7 +179,6 @@ bool TcpProxy::ClaimCommit(CommitFault* fault) {
   return true;
 }
 
-// What happens once: the orders are taken out of the plan.
 void TcpProxy::Apply(const Plan& plan) {
   if (plan.cut) {
     for (const auto& connection : connections_) {
@@ -195,6 +194,15 @@ void TcpProxy::Apply(const Plan& plan) {
       connection->ended[d] = true;
     }
   }
+}
+
+// With the orders that are to be carried out once.
+TcpProxy::Plan TcpProxy::TakePlan() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Plan plan = *plan_;
+  plan_->cut = false;
+  plan_->cut_direction[0] = plan_->cut_direction[1] = false;
+  return plan;
 }
 
 void TcpProxy::Accept(const Plan& plan) {
@@ -314,48 +322,48 @@ void TcpProxy::Serve(Connection& connection, const Plan& plan, Time now) {
   }
 }
 
+// Adds what this connection waits for, and moves `next` to when it can go on by
+// itself.
+void TcpProxy::Await(const Connection& connection, const Plan& plan, Time now,
+                     Time* next, std::vector<pollfd>* polled) {
+  short events[2] = {};
+  if (now < connection.still_until) {
+    *next = std::min(*next, connection.still_until);
+  } else {
+    for (int d = 0; d < 2; ++d) {
+      if (!connection.ended[d] && plan.modes[d] != Mode::kStall &&
+          connection.pending_bytes[d] < kMaxBufferBytes) {
+        events[d] |= POLLIN;
+      }
+      if (plan.modes[d] != Mode::kForward || connection.pending[d].empty())
+        continue;
+      const Time due = connection.pending[d].front().due;
+      if (due <= now) events[1 - d] |= POLLOUT;
+      if (due > now) *next = std::min(*next, due);
+    }
+  }
+  // A negative descriptor is skipped, so that a hang-up of a stalled peer does
+  // not make the loop spin.
+  for (int side = 0; side < 2; ++side) {
+    polled->push_back(
+        {events[side] != 0 ? connection.fds[side] : -1, events[side], 0});
+  }
+}
+
 void TcpProxy::Run() {
   while (!stop_) {
-    Plan plan;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      plan = *plan_;
-      plan_->cut = false;
-      plan_->cut_direction[0] = plan_->cut_direction[1] = false;
-    }
+    const Plan plan = TakePlan();
     Apply(plan);
+    const bool changed = applied_ != plan.number;
     applied_ = plan.number;
     applied_.notify_all();
 
     Time now = Clock::now();
-    Time next = now + std::chrono::seconds(10);
+    // After a change every connection is looked at once.
+    Time next = changed ? now : now + std::chrono::seconds(10);
     std::vector<pollfd> polled = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
-    for (const auto& connection : connections_) {
-      short events[2] = {};
-      if (now < connection->still_until) {
-        next = std::min(next, connection->still_until);
-      } else {
-        for (int d = 0; d < 2; ++d) {
-          if (!connection->ended[d] && plan.modes[d] != Mode::kStall &&
-              connection->pending_bytes[d] < kMaxBufferBytes) {
-            events[d] |= POLLIN;
-          }
-          if (plan.modes[d] != Mode::kForward ||
-              connection->pending[d].empty()) {
-            continue;
-          }
-          const Time due = connection->pending[d].front().due;
-          if (due <= now) events[1 - d] |= POLLOUT;
-          if (due > now) next = std::min(next, due);
-        }
-      }
-      // A negative descriptor is skipped, so that a hang-up of a stalled peer
-      // does not make this loop spin.
-      for (int side = 0; side < 2; ++side) {
-        polled.push_back(
-            {events[side] != 0 ? connection->fds[side] : -1, events[side], 0});
-      }
-    }
+    for (const auto& connection : connections_)
+      Await(*connection, plan, now, &next, &polled);
     const auto wait =
         std::chrono::ceil<std::chrono::milliseconds>(next - now).count();
     poll(polled.data(), polled.size(), static_cast<int>(wait));

@@ -12,6 +12,8 @@
 #ifndef TESTS_SUPPORT_TCP_PROXY_H_
 #define TESTS_SUPPORT_TCP_PROXY_H_
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -86,8 +88,11 @@ class TcpProxy {
   void Change(const std::function<void(Plan&)>& change);
   void Wake();
   void Run();
+  Plan TakePlan();
   void Apply(const Plan& plan);
   void Accept(const Plan& plan);
+  static void Await(const Connection& connection, const Plan& plan, Time now,
+                    Time* next, std::vector<pollfd>* polled);
   void Serve(Connection& connection, const Plan& plan, Time now);
   void Read(Connection& connection, int direction, const Plan& plan, Time now);
   void TakeFromClient(Connection& connection, std::string bytes, Time due,

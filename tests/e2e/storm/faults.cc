@@ -246,10 +246,10 @@ void Faults::RunUntil(absl::Time end) {
 }
 
 void Faults::ReviveTheFallen() {
-  // Those that a fault has ended are started by its undo.
+  // Those that a fault has ended are started by its undo, which may be due.
   const auto is_busy = [this](const std::string& victim) {
     const auto busy = busy_.find(victim);
-    return busy != busy_.end() && busy->second > absl::Now();
+    return busy != busy_.end() && busy->second + absl::Seconds(2) > absl::Now();
   };
   for (size_t i = 0; i < cluster_.schedulers(); ++i) {
     ChildProcess& process = cluster_.scheduler(i).process();

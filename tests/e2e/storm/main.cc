@@ -163,7 +163,8 @@ class Storm {
     for (const auto& [id, task] : history.final_tasks) {
       std::string state = v1::TaskState_Name(task.state).substr(11);
       if (task.reason != v1::FAILURE_REASON_UNSPECIFIED)
-        state += " " + v1::FailureReason_Name(task.reason).substr(15);
+        absl::StrAppend(&state, " ",
+                        v1::FailureReason_Name(task.reason).substr(15));
       ++tasks[state];
     }
     tasks["submitted"] = observations_.submitted();
