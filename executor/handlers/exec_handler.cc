@@ -15,6 +15,7 @@
 #include "common/text/json.h"
 #include "executor/handlers/exec_conversation.h"
 #include "executor/handlers/json_object.h"
+#include "executor/handlers/process_guard.h"
 #include "executor/handlers/task_error_json.h"
 
 namespace leasehold::executor {
@@ -101,6 +102,8 @@ ExecHandler::ExecHandler(Options options) : options_(std::move(options)) {
       action.sa_handler == SIG_DFL) {
     signal(SIGPIPE, SIG_IGN);
   }
+  // While this process is still small; the first command tries again.
+  ProcessGuard::OfThisProcess().Start().IgnoreError();
 }
 
 std::vector<std::string> ExecHandler::EnvironmentFor(
@@ -132,8 +135,9 @@ std::vector<std::string> ExecHandler::EnvironmentFor(
 }
 
 HandlerResult ExecHandler::Run(HandlerContext& ctx) {
-  auto child = Subprocess::Spawn(
-      {options_.argv, EnvironmentFor(ctx), options_.working_folder});
+  auto child =
+      Subprocess::Spawn({options_.argv, EnvironmentFor(ctx),
+                         options_.working_folder, options_.kill_grace});
   if (!child.ok()) return SpawnFailure(child.status());
 
   ExecOutcome outcome =

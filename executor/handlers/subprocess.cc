@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
 #include "common/text/utf8.h"
+#include "executor/handlers/process_guard.h"
 
 namespace leasehold::executor {
 namespace {
@@ -117,11 +118,6 @@ absl::Status SpawnError(int error, const Subprocess::Options& options) {
 
 }  // namespace
 
-void Fd::Close() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
-}
-
 absl::StatusOr<Subprocess> Subprocess::Spawn(const Options& options) {
   LEASEHOLD_ASSIGN_OR_RETURN(Pipe input, OpenPipe());
   LEASEHOLD_ASSIGN_OR_RETURN(Pipe output, OpenPipe());
@@ -152,6 +148,9 @@ absl::StatusOr<Subprocess> Subprocess::Spawn(const Options& options) {
   child.output_ = std::move(output.read);
   child.error_ = std::move(error.read);
   child.pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  // A child that would outlive this process's death is not kept.
+  LEASEHOLD_RETURN_IF_ERROR(ProcessGuard::OfThisProcess().Add(
+      pid, child.pidfd_.get(), options.kill_grace));
   MakeNonBlocking(child.input_);
   MakeNonBlocking(child.output_);
   MakeNonBlocking(child.error_);
@@ -168,8 +167,8 @@ Subprocess::Subprocess(Subprocess&& other) noexcept
 Subprocess::~Subprocess() {
   if (pid_ < 0) return;
   SignalGroup(SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  int wait_status = 0;
+  Reap(&wait_status);
 }
 
 void Subprocess::SignalGroup(int signal) {
@@ -185,14 +184,19 @@ bool Subprocess::TryReap(int* wait_status) {
   }
   // Before the child is reaped its id cannot be anybody else's.
   SignalGroup(SIGKILL);
+  // Somebody else reaped it: nobody knows how it ended, so not well.
+  if (!Reap(wait_status)) *wait_status = W_EXITCODE(255, 0);
+  return true;
+}
+
+bool Subprocess::Reap(int* wait_status) {
+  ProcessGuard::OfThisProcess().Drop(pid_);
   pid_t reaped;
   do {
     reaped = waitpid(pid_, wait_status, 0);
   } while (reaped < 0 && errno == EINTR);
-  // Somebody else reaped it: nobody knows how it ended, so not well.
-  if (reaped < 0) *wait_status = W_EXITCODE(255, 0);
   pid_ = -1;
-  return true;
+  return reaped >= 0;
 }
 
 }  // namespace leasehold::executor

@@ -1,5 +1,6 @@
 // A child process in a process group of its own, with pipes to its standard
-// input, output and error. It inherits nothing else.
+// input, output and error. It inherits nothing else. Should this process die,
+// be it by KILL, its guard ends the group.
 #ifndef EXECUTOR_HANDLERS_SUBPROCESS_H_
 #define EXECUTOR_HANDLERS_SUBPROCESS_H_
 
@@ -9,39 +10,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "executor/handlers/fd.h"
 
 namespace leasehold::executor {
-
-// Closes its descriptor.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { Close(); }
-
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-  void Close();
-  int release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-
- private:
-  int fd_;
-};
 
 class Subprocess {
  public:
   struct Options {
     std::vector<std::string> argv;         // argv[0] is searched in PATH.
     std::vector<std::string> environment;  // NAME=value
-    std::string working_folder;            // Empty: this process's.
+    std::string working_folder = {};       // Empty: this process's.
+    // From TERM to KILL, when this process has died.
+    absl::Duration kill_grace = absl::Seconds(5);
   };
 
   // NOT_FOUND or PERMISSION_DENIED when there is no such program or folder, or
@@ -69,6 +50,10 @@ class Subprocess {
 
  private:
   Subprocess() = default;
+
+  // Waits for the child, which must have ended or been killed.
+  // False when somebody else has reaped it.
+  bool Reap(int* wait_status);
 
   pid_t pid_ = -1;  // Also the group's id; -1 once reaped.
   Fd input_;

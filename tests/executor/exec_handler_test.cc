@@ -6,17 +6,15 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/executor/handler_run.h"
+#include "tests/executor/processes.h"
 
 namespace leasehold::executor {
 namespace {
-
-constexpr absl::Duration kPatience = absl::Seconds(10);
 
 ExecHandler::Options Shell(const std::string& script) {
   ExecHandler::Options options;
@@ -27,19 +25,6 @@ ExecHandler::Options Shell(const std::string& script) {
 HandlerResult RunShell(const std::string& script, std::string payload = "") {
   ExecHandler handler(Shell(script));
   return HandlerRun().WithData(std::move(payload)).Run(handler);
-}
-
-bool WaitUntilGone(pid_t pid) {
-  const absl::Time until = absl::Now() + kPatience;
-  while (kill(pid, 0) == 0 && absl::Now() < until) {
-    absl::SleepFor(absl::Milliseconds(5));
-    // A killed descendant may be a zombie that this process inherited not.
-    std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
-    std::string text;
-    std::getline(stat, text);
-    if (text.find(") Z ") != std::string::npos) return true;
-  }
-  return kill(pid, 0) != 0;
 }
 
 TEST(ExecHandler, PassesThePayloadInAndTheOutputBack) {
