@@ -143,12 +143,12 @@ TEST(LogStderr, WritesTimeAndLevelInUtc) {
                            "task=1\n"));
 }
 
-// A pipe that holds 4 KiB.
+// A pipe that holds little: four writes, or 16 KiB.
 class StderrSinkTest : public ::testing::Test {
  protected:
   StderrSinkTest() {
     EXPECT_EQ(pipe(ends_), 0);
-    EXPECT_GT(fcntl(ends_[1], F_SETPIPE_SZ, 4096), 0);
+    EXPECT_GT(fcntl(ends_[1], F_SETPIPE_SZ, 16384), 0);
     sink_ = std::make_unique<StderrSink>(ends_[1]);
     sink_->set_pattern("%v");
   }

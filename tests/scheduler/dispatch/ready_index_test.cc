@@ -474,6 +474,7 @@ TEST_F(ReadyIndexTest, HelpsItselfToWhatNobodyTakes) {
   auto index = NewIndex();
   index->SetShare({static_cast<int>((id + 1) % 2), 2});
   Poll(*index);
+  Poll(*index);
   EXPECT_THAT(TakeIds(*index), IsEmpty());
 
   Advance(absl::Microseconds(kForeignWaitUs));

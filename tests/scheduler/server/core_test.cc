@@ -452,7 +452,7 @@ TEST_F(SchedulerCoreTest, StartSaysThatTheDatabaseIsAway) {
 TEST_F(SchedulerCoreTest, EveryLoopSaysThatItComesRound) {
   auto core = StartCore();
   const std::vector<LoopAge> ages = core->LoopAges();
-  EXPECT_EQ(ages.size(), 8u);
+  EXPECT_EQ(ages.size(), 10u);
   for (const LoopAge& loop : ages) {
     EXPECT_LT(loop.age, loop.limit) << loop.name;
   }
