@@ -159,7 +159,7 @@ class StderrSinkTest : public ::testing::Test {
     sink_->log(spdlog::details::log_msg("", spdlog::level::info, line));
   }
   std::string Read() {
-    std::string text(8192, '\0');
+    std::string text(65536, '\0');
     const ssize_t got = read(ends_[0], text.data(), text.size());
     text.resize(got > 0 ? static_cast<size_t>(got) : 0);
     return text;

@@ -54,7 +54,8 @@ enum class StoreMethod : int {
   kListTasks,
   kCountLiveTasks,
 };
-inline constexpr size_t kStoreMethods = 21;
+inline constexpr size_t kStoreMethods =
+    static_cast<size_t>(StoreMethod::kCountLiveTasks) + 1;
 inline constexpr size_t kRoles = 6;
 
 // Thread-safe.
