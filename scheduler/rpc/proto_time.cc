@@ -34,9 +34,7 @@ std::optional<int64_t> ToMicros(const google::protobuf::Duration& duration) {
       (seconds < 0 && nanos > 0)) {
     return std::nullopt;
   }
-  // Away from zero: what is past a limit by a nanosecond stays past it.
-  const int32_t away = nanos % 1000 == 0 ? 0 : (nanos > 0 ? 1 : -1);
-  return seconds * kMicros + nanos / 1000 + away;
+  return seconds * kMicros + nanos / 1000;
 }
 
 void SetMicros(int64_t micros, google::protobuf::Timestamp* time) {

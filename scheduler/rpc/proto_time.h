@@ -11,8 +11,7 @@
 
 namespace leasehold::scheduler {
 
-// In whole microseconds: times are cut, durations rounded away from zero, so
-// that what is past a limit stays past it. Null when outside what Protobuf
+// Cut to whole microseconds. Null when outside what Protobuf
 // allows: years 1 to 9999 and about 10,000 years of duration, nanoseconds
 // within their second and with its sign. So no result overflows.
 std::optional<int64_t> ToMicros(const google::protobuf::Timestamp& time);

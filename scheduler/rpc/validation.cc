@@ -36,7 +36,10 @@ std::optional<int64_t> CheckDuration(absl::string_view field,
                                      absl::string_view want,
                                      Mistakes* mistakes) {
   const std::optional<int64_t> micros = ToMicros(duration);
-  if (micros && *micros >= min_us && *micros <= max_us) return micros;
+  // A part of a microsecond past a limit is past it.
+  const bool past = (micros == max_us && duration.nanos() % 1000 > 0) ||
+                    (micros == min_us && duration.nanos() % 1000 < 0);
+  if (micros && *micros >= min_us && *micros <= max_us && !past) return micros;
   mistakes->Add(field, Show(duration), want);
   return std::nullopt;
 }

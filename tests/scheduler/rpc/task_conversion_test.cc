@@ -167,10 +167,7 @@ TEST(ProtoTimeTest, RoundTripsAndStaysInRange) {
   duration.set_seconds(-1);
   duration.set_nanos(1);
   EXPECT_EQ(ToMicros(duration), std::nullopt);
-  duration.set_seconds(0);
-  EXPECT_EQ(ToMicros(duration), 1) << "1 ns";
-  duration.set_nanos(-1);
-  EXPECT_EQ(ToMicros(duration), -1) << "-1 ns";
+
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ const std::vector<Case>& Cases() {
       {"InitialTooShort", Initial(0, 9'999'999), "initial_backoff: 9.999999ms"},
       {"InitialNegative", Initial(-1, 0), "initial_backoff: -1s"},
       {"InitialAtMost", Initial(kDay, 0), ""},
-      {"InitialTooLong", Initial(kDay, 1000), "initial_backoff: 24h"},
+      {"InitialTooLong", Initial(kDay, 1), "initial_backoff: 24h"},
       {"InitialOutOfRange", Initial(1, -1),
        "initial_backoff: {seconds: 1 nanos: -1}"},
       {"MaxAtMost", Max(7 * kDay), ""},
