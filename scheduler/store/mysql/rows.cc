@@ -8,11 +8,11 @@
 
 namespace leasehold::scheduler {
 
-// spec 14, create_us, payload, live 17, ended 9, error 4, result, executor_id.
+// spec 14, create_us, payload, live 18, ended 9, error 4, result, executor_id.
 const char* const kTaskTypes =
     "ittiiiiiittttt"
     "it"
-    "iiiiiiiiiiiiiiiii"
+    "iiiiiiiiiiiiiiiiii"
     "iiiiiiiii"
     "itti"
     "tt";

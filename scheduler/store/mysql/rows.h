@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "scheduler/store/mysql/connection.h"
+#include "scheduler/store/mysql/statements.h"
 #include "scheduler/store/task_store.h"
 
 namespace leasehold::scheduler {
@@ -15,7 +16,8 @@ inline constexpr size_t kSpecColumnCount = 14;
 inline constexpr char kBodyTypes[] = "ittiiiiiittttttt";
 
 // LockLiveSql: kLiveColumns, flags, now.
-inline constexpr char kLockTypes[] = "iiiiiiiiiiiiiiiiiii";
+inline constexpr char kLockTypes[] = "iiiiiiiiiiiiiiiiiiii";
+static_assert(sizeof(kLockTypes) - 1 == kLiveColumnCount + 2);
 
 // Everything but the payload's bytes.
 absl::StatusOr<TaskSpec> SpecFromRow(const Rows& rows, size_t row);
