@@ -4,12 +4,9 @@
 #include <variant>
 
 #include "absl/strings/strip.h"
-#include "common/text/utf8.h"
 
 namespace leasehold::executor {
 namespace {
-
-constexpr size_t kShownMessageBytes = 256;
 
 absl::string_view ClassName(v1::ErrorClass error_class) {
   absl::string_view name = v1::ErrorClass_Name(error_class);
@@ -25,7 +22,7 @@ void FailureLog::Add(const TaskRun& run, const Report& report) {
   const v1::TaskError& error = result->error();
   if (error.error_class() == v1::ERROR_CLASS_CANCELLED) return;
   const std::string class_name(ClassName(error.error_class()));
-  const std::string message = TruncateUtf8(error.message(), kShownMessageBytes);
+  // Not the message: a handler may put parts of its payload there.
   log_.Log(LogLevel::kInfo, "attempt failed",
            {{"task", run.input.task_id},
             {"queue", run.input.queue},
@@ -33,8 +30,7 @@ void FailureLog::Add(const TaskRun& run, const Report& report) {
             {"attempt", run.input.attempt},
             {"max_attempts", run.input.max_attempts},
             {"class", class_name},
-            {"code", error.code()},
-            {"message", message}});
+            {"code", error.code()}});
 }
 
 }  // namespace leasehold::executor

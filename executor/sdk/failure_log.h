@@ -2,7 +2,9 @@
 // task did not succeed:
 //
 //   attempt failed task=42 queue=q type=t attempt=1 max_attempts=4
-//     class=RETRYABLE code=EXIT_1 message="no such table"
+//     class=RETRYABLE code=EXIT_1
+//
+// Without the message, which may hold parts of the payload: GetTask has it.
 #ifndef EXECUTOR_SDK_FAILURE_LOG_H_
 #define EXECUTOR_SDK_FAILURE_LOG_H_
 

@@ -34,17 +34,21 @@ grpc::Status ToGrpcWithPushback(const absl::Status& status,
     context->AddTrailingMetadata("grpc-retry-pushback-ms",
                                  absl::StrCat(PushbackMillis()));
   }
+  return ToGrpc(status);
+}
+
+grpc::Status ToGrpcOfCall(const absl::Status& status,
+                          grpc::ServerContextBase* context) {
   if (absl::IsAborted(status)) {
     return ToGrpc(absl::UnavailableError(status.message()));
   }
-  return ToGrpc(status);
+  return ToGrpcWithPushback(status, context);
 }
 
 grpc::Status NotServed(absl::string_view method) {
   return grpc::Status(
       grpc::StatusCode::UNIMPLEMENTED,
-      absl::StrCat(method,
-                   ": not served by this version of Leasehold"));
+      absl::StrCat(method, ": not served by this version of Leasehold"));
 }
 
 absl::Status ShuttingDown() {

@@ -18,12 +18,16 @@ namespace leasehold::scheduler {
 grpc::Status ToGrpc(const absl::Status& status);
 
 // As ToGrpc. RESOURCE_EXHAUSTED also gets the grpc-retry-pushback-ms trailer,
-// from which gRPC's own retries take their wait. ABORTED, which the database
-// says of deadlocks, becomes UNAVAILABLE: nothing happened, and clients repeat
-// that by themselves. Only while the call has not
+// from which gRPC's own retries take their wait. Only while the call has not
 // been finished.
 grpc::Status ToGrpcWithPushback(const absl::Status& status,
                                 grpc::ServerContextBase* context);
+
+// For unary calls: as ToGrpcWithPushback, but ABORTED, which the database says
+// of deadlocks, becomes UNAVAILABLE: nothing happened, and clients repeat that
+// by themselves.
+grpc::Status ToGrpcOfCall(const absl::Status& status,
+                          grpc::ServerContextBase* context);
 
 // For what this version does not serve yet.
 grpc::Status NotServed(absl::string_view method);

@@ -54,7 +54,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
     std::lock_guard<std::mutex> lock(mutex_);
     if (finished_) return;
     finished_ = true;
-    Finish(ToGrpcWithPushback(status, context_));
+    Finish(ToGrpcOfCall(status, context_));
   }
 
   void OnCancel() override { Fail(absl::CancelledError("call is over")); }
