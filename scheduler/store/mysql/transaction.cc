@@ -91,8 +91,7 @@ absl::Status Run(ConnectionPool& pool, const char* name, Mode mode,
   {
     LEASEHOLD_ASSIGN_OR_RETURN(ConnectionLease lease, AcquireFor(name, pool));
     const bool reused = lease.reused();
-    absl::Status status =
-        RunOn(*lease, name, mode, on_retry, body, &begun);
+    absl::Status status = RunOn(*lease, name, mode, on_retry, body, &begun);
     // A connection that was dead already is no reason to fail, as long as
     // nothing can have happened on it.
     const bool harmless = !begun || pool.read_only();

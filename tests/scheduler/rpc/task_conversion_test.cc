@@ -167,7 +167,6 @@ TEST(ProtoTimeTest, RoundTripsAndStaysInRange) {
   duration.set_seconds(-1);
   duration.set_nanos(1);
   EXPECT_EQ(ToMicros(duration), std::nullopt);
-
 }
 
 }  // namespace
