@@ -33,11 +33,11 @@ QueuePauser::QueuePauser(TaskStore& store, LaneDirectory& lanes,
       pool_("queues", kThreads, kMaxWaiting) {}
 
 void QueuePauser::Pause(std::string queue, Done done) {
-  Run(std::move(queue), true, std::move(done));
+  Run(std::move(queue), true, done);
 }
 
 void QueuePauser::Resume(std::string queue, Done done) {
-  Run(std::move(queue), false, std::move(done));
+  Run(std::move(queue), false, done);
 }
 
 void QueuePauser::Stop() {
@@ -45,7 +45,7 @@ void QueuePauser::Stop() {
   pool_.Shutdown();
 }
 
-void QueuePauser::Run(std::string queue, bool paused, Done done) {
+void QueuePauser::Run(std::string queue, bool paused, const Done& done) {
   if (stopped_) return done(ShuttingDown());
   const bool queued = pool_.TryRun([this, queue = std::move(queue), paused,
                                     done] { done(SetPaused(queue, paused)); });

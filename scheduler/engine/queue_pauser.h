@@ -33,7 +33,7 @@ class QueuePauser : public QueueControl {
   void Stop();
 
  private:
-  void Run(std::string queue, bool paused, Done done);
+  void Run(std::string queue, bool paused, const Done& done);
   absl::StatusOr<QueueRow> SetPaused(const std::string& queue, bool paused);
   absl::Status AwaitReplicas(const QueueRow& queue);
 
