@@ -37,7 +37,7 @@ std::vector<Probe> ProbesOf(const SchemaTable& table) {
 // Adds the rights that the user lacks on the table, as "DELETE on task_live".
 absl::Status CheckTable(Connection& connection, const SchemaTable& table,
                         std::vector<std::string>* lacking) {
-  const absl::Status read =
+  absl::Status read =
       connection
           .Select("check_table",
                   absl::StrCat("SELECT ", absl::StrJoin(table.columns, ", "),
