@@ -11,9 +11,9 @@
 
 namespace leasehold::scheduler {
 
-// Cut to whole microseconds. Null when outside what Protobuf
-// allows: years 1 to 9999 and about 10,000 years of duration, nanoseconds
-// within their second and with its sign. So no result overflows.
+// Cut to whole microseconds. Null when outside what Protobuf allows: years 1 to
+// 9999 and about 10,000 years of duration, nanoseconds within their second and
+// with its sign. So no result overflows.
 std::optional<int64_t> ToMicros(const google::protobuf::Timestamp& time);
 std::optional<int64_t> ToMicros(const google::protobuf::Duration& duration);
 
