@@ -133,6 +133,7 @@ SchedulerConfig ConfigFromFlags(std::vector<std::string>* mistakes) {
   config.engine.leases = ReadLeaseTimes(mistakes);
   config.engine.bounds = ReadBounds(mistakes);
   config.engine.scheduler_id = SchedulerId();
+  config.engine.address = config.listen;
   if (config.engine.scheduler_id.size() > 128) {
     mistakes->push_back(absl::StrCat(
         Flag("scheduler_id", QuoteForMessage(config.engine.scheduler_id)),

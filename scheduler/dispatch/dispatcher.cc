@@ -17,8 +17,8 @@ constexpr auto kPollTime = std::chrono::seconds(1);
 constexpr auto kPauseAfterFailure = std::chrono::milliseconds(500);
 constexpr absl::Duration kRoundLimit = absl::Seconds(30);
 constexpr int kPageTasks = 1'000;
-// Of other replicas' tasks no more are taken at once, since they may be back.
-constexpr int kForeignTasks = 200;
+// Of other replicas' tasks no more are taken a poll, since they may be back.
+constexpr int kForeignTasks = 1'000;
 // Leases of one message; payloads are bounded by the transport's splitting.
 constexpr size_t kMaxUnsent = 100'000;
 

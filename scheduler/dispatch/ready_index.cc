@@ -237,8 +237,7 @@ void ReadyIndex::NoteHeads(absl::Span<const ReadyHead> heads,
         if (shelf.empty()) shelf.MarkNothingWaiting(now_us);
         continue;
       }
-      if (share_.of > 1 && shelf.empty() && shelf.complete() &&
-          head->second <= now_us - kForeignWaitUs) {
+      if (Foreign(shelf, head->second, now_us)) {
         foreign_scans_.push_back({lane, priority, {}, {}});
       }
       if (Low(shelf, now_us)) shelf.BeginPass(now_us);
@@ -262,6 +261,17 @@ std::vector<ReadyIndex::Scan> ReadyIndex::PlanScans(
     }
   }
   return scans;
+}
+
+// Also while this replica's own tasks wait: it would be busy with them for as
+// long as more come, and nobody else might serve the lane.
+bool ReadyIndex::Foreign(const ReadyShelf& shelf, int64_t first_us,
+                         int64_t now_us) const {
+  if (share_.of <= 1) return false;
+  if (shelf.empty() && !shelf.complete()) return false;  // Not read yet.
+  const int64_t own_us =
+      shelf.empty() ? now_us : std::min(now_us, shelf.Head()->first.first);
+  return first_us <= own_us - kForeignWaitUs;
 }
 
 std::vector<ReadyIndex::Scan> ReadyIndex::TakeForeignScans() {

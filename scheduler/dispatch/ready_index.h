@@ -76,10 +76,10 @@ class ReadyIndex : public ReadyFeed, public ChangeListener {
   // something.
   void NoteHeads(absl::Span<const ReadyHead> heads, const Placement& placement,
                  int64_t now_us);
-  // Shelves where nothing of this replica's share waits, but something of
-  // others' has been due for kForeignWaitUs: whoever it belongs to is gone,
-  // full, or has no executor for it. Read a page up to there and give it to
-  // AddForeign. Each is named once after a NoteHeads.
+  // Shelves where something of others' share has been due for kForeignWaitUs
+  // longer than what this replica is at: whoever it belongs to is gone, full,
+  // slower, or has no executor for it. Read a page up to kForeignWaitUs ago and
+  // give it to AddForeign. Each is named once after a NoteHeads.
   std::vector<Scan> TakeForeignScans();
   void AddForeign(const Scan& scan, const ReadyPage& page);
   // Pages to read now: of shelves of the placement's lanes that are in the
@@ -107,6 +107,9 @@ class ReadyIndex : public ReadyFeed, public ChangeListener {
   bool MakeRoom(const ReadyShelf& for_shelf);
   void Forget(const ReadyShelf::Entry& entry);
   ReadyShelf* FindShelf(LaneId lane, int priority);
+  // Whether the shelf's first waiting task in the database, due at `first_us`,
+  // is one that this replica should help with.
+  bool Foreign(const ReadyShelf& shelf, int64_t first_us, int64_t now_us) const;
   static bool Low(const ReadyShelf& shelf, int64_t now_us);
 
   const DbClock& clock_;

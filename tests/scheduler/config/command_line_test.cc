@@ -61,6 +61,7 @@ TEST_F(CommandLineTest, DefaultsServeThisMachineOnly) {
   EXPECT_EQ(config.engine.bounds.session_outbox_bytes,
             EngineBounds{}.session_outbox_bytes);
   EXPECT_FALSE(config.engine.scheduler_id.empty());
+  EXPECT_EQ(config.engine.address, config.listen);
 }
 
 TEST_F(CommandLineTest, FlagsWinOverTheEnvironmentAndThatOverDefaults) {

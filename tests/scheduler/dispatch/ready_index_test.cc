@@ -491,6 +491,25 @@ TEST_F(ReadyIndexTest, HelpsItselfToWhatNobodyTakes) {
   EXPECT_THAT(TakeIds(*index), ElementsAre(id));
 }
 
+TEST_F(ReadyIndexTest, HelpsThoughItsOwnTasksNeverEnd) {
+  const TaskId foreign = StoreOne();
+  auto index = NewIndex();
+  index->SetShare({static_cast<int>((foreign + 1) % 2), 2});
+  Poll(*index);
+  Poll(*index);
+  const auto keep_busy = [&] { Offer(*index, Offered(foreign + 1, NowUs())); };
+  keep_busy();
+  Poll(*index);
+  EXPECT_THAT(index->TakeForeignScans(), IsEmpty()) << "not long enough";
+  TakeIds(*index);
+
+  Advance(absl::Microseconds(kForeignWaitUs));
+  keep_busy();
+  Poll(*index);
+
+  EXPECT_THAT(index->TakeForeignScans(), SizeIs(1));
+}
+
 TEST_F(ReadyIndexTest, AnotherShareStartsOver) {
   const auto ids = Store(std::vector<TaskSpec>(10, MakeSpec()));
   auto index = NewIndex();
