@@ -10,6 +10,7 @@
 #include "common/logging/log.h"
 #include "common/status/status_macros.h"
 #include "scheduler/domain/task_names.h"
+#include "scheduler/engine/shutting_down.h"
 
 namespace leasehold::scheduler {
 namespace {
@@ -21,6 +22,10 @@ constexpr size_t kCallOverheadBytes = 256;
 constexpr absl::Duration kRoundLimit = absl::Seconds(30);
 
 std::string Named(TaskId id) { return absl::StrCat("task ", FormatTaskId(id)); }
+
+absl::Status NotFound(TaskId id) {
+  return absl::NotFoundError(absl::StrCat(Named(id), ": not found"));
+}
 
 absl::string_view WantedState(ControlAction action) {
   switch (action) {
@@ -62,7 +67,7 @@ absl::Status ToStatus(ControlOutcome outcome, ControlAction action, TaskId id,
     case ControlOutcome::kAlreadyDone:
       return absl::OkStatus();
     case ControlOutcome::kNotFound:
-      return absl::NotFoundError(absl::StrCat(Named(id), ": not found"));
+      return NotFound(id);
     case ControlOutcome::kWrongState:
       break;
   }
@@ -87,8 +92,7 @@ void ControlBatcher::Control(ControlRequest request, Done done) {
   if (queue_.TryPush(std::move(call), weight)) return;
   // NOLINTBEGIN(bugprone-use-after-move): TryPush leaves what it refuses.
   if (queue_.closed()) {
-    return call.done(absl::UnavailableError(
-        "scheduler is shutting down, try another replica"));
+    return call.done(ShuttingDown());
   }
   call.done(absl::ResourceExhaustedError(
       "too many changes of tasks are waiting, try again later"));
@@ -125,22 +129,16 @@ ControlBatcher::Calls ControlBatcher::DoDistinct(Calls calls) {
 }
 
 void ControlBatcher::Do(Calls calls) {
-  std::vector<absl::Status> refusals;
   absl::StatusOr<Records> records = Read(calls);
-  absl::Status status = records.status();
-  if (status.ok()) {
-    RefuseImpossible(*records, &calls);
-    if (calls.empty()) return;
-    refusals.resize(calls.size());
-    status = Change(calls, *records, &refusals);
-  }
-  if (status.ok()) {
-    records = Read(calls);
-    status = records.status();
-  }
-  if (!status.ok() && !absl::IsUnavailable(status) && calls.size() > 1) {
+  if (!records.ok()) return FailAll(calls, records.status());
+  RefuseImpossible(*records, &calls);
+  if (calls.empty()) return;
+  std::vector<absl::Status> refusals(calls.size());
+  const absl::Status changed = Change(calls, *records, &refusals);
+  if (!changed.ok() && !absl::IsUnavailable(changed) && calls.size() > 1) {
+    // One of them may be at fault.
     LogError("changes of tasks failed, will do them one by one",
-             {{"tasks", calls.size()}, {"error", status}});
+             {{"tasks", calls.size()}, {"error", changed}});
     for (Call& call : calls) {
       Calls one;
       one.push_back(std::move(call));
@@ -148,22 +146,24 @@ void ControlBatcher::Do(Calls calls) {
     }
     return;
   }
+  if (!changed.ok()) return FailAll(calls, changed);
+  records = Read(calls);
+  // They are done, and not to be done again: a second retry would be refused.
+  if (!records.ok()) return FailAll(calls, records.status());
   for (size_t i = 0; i < calls.size(); ++i) {
-    Call& call = calls[i];
-    if (!status.ok()) {
-      call.done(status);
-      continue;
-    }
-    const auto record = records->find(call.request.id);
+    const auto record = records->find(calls[i].request.id);
     if (!refusals[i].ok()) {
-      call.done(refusals[i]);
+      calls[i].done(refusals[i]);
     } else if (record == records->end()) {
-      call.done(absl::NotFoundError(
-          absl::StrCat(Named(call.request.id), ": not found")));
+      calls[i].done(NotFound(calls[i].request.id));
     } else {
-      call.done(std::move(record->second));
+      calls[i].done(std::move(record->second));
     }
   }
+}
+
+void ControlBatcher::FailAll(const Calls& calls, const absl::Status& status) {
+  for (const Call& call : calls) call.done(status);
 }
 
 absl::StatusOr<ControlBatcher::Records> ControlBatcher::Read(
@@ -185,7 +185,7 @@ void ControlBatcher::RefuseImpossible(const Records& records, Calls* calls) {
     const TaskId id = call.request.id;
     const auto record = records.find(id);
     if (record == records.end()) {
-      call.done(absl::NotFoundError(absl::StrCat(Named(id), ": not found")));
+      call.done(NotFound(id));
       return true;
     }
     const bool by_batch = call.request.action == ControlAction::kCancel ||

@@ -41,6 +41,7 @@ class ControlBatcher : public TaskControl {
   Calls DoDistinct(Calls calls);
   // `calls`: distinct tasks, ids ascending.
   void Do(Calls calls);
+  static void FailAll(const Calls& calls, const absl::Status& status);
   // Answers and removes the calls whose task does not exist, or that only its
   // batch may change.
   void RefuseImpossible(const Records& records, Calls* calls);

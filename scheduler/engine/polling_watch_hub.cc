@@ -8,6 +8,7 @@
 #include "common/concurrency/thread_pool.h"
 #include "common/ids/ids.h"
 #include "common/logging/rate_limited_log.h"
+#include "scheduler/engine/shutting_down.h"
 
 namespace leasehold::scheduler {
 namespace {
@@ -47,8 +48,7 @@ absl::StatusOr<TaskWatchHub::WatchId> PollingWatchHub::Watch(
   {
     std::lock_guard lock(mutex_);
     if (stopped_) {
-      return absl::UnavailableError(
-          "scheduler is shutting down, try another replica");
+      return ShuttingDown();
     }
     if (watchers_.size() >= max_watches_) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -156,8 +156,7 @@ void PollingWatchHub::Run() {
     for (const auto& [watch, watcher] : watchers_) left.push_back(watch);
   }
   for (const WatchId watch : left) {
-    End(watch, absl::UnavailableError(
-                   "scheduler is shutting down, try another replica"));
+    End(watch, ShuttingDown());
   }
 }
 

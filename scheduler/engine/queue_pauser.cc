@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/logging/log.h"
 #include "common/status/status_macros.h"
+#include "scheduler/engine/shutting_down.h"
 
 namespace leasehold::scheduler {
 namespace {
@@ -16,11 +17,6 @@ constexpr int kThreads = 2;
 constexpr size_t kMaxWaiting = 100;
 // How soon a call that waits for replicas notices that the scheduler stops.
 constexpr absl::Duration kStopCheck = absl::Milliseconds(200);
-
-absl::Status ShuttingDown() {
-  return absl::UnavailableError(
-      "scheduler is shutting down, try another replica");
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "common/concurrency/thread_pool.h"
 #include "common/logging/log.h"
 #include "common/status/status_macros.h"
+#include "scheduler/engine/shutting_down.h"
 
 namespace leasehold::scheduler {
 namespace {
@@ -58,8 +59,7 @@ void SubmitBatcher::Submit(std::vector<TaskSpec> specs, SubmitDone done) {
   if (queue_.TryPush(std::move(call), weight)) return;
   // NOLINTBEGIN(bugprone-use-after-move): TryPush leaves what it refuses.
   if (queue_.closed()) {
-    call.done(absl::UnavailableError(
-        "scheduler is shutting down, try another replica"));
+    call.done(ShuttingDown());
     return;
   }
   metrics_.submits_refused.Increment();

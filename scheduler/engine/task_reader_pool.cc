@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ids/ids.h"
 #include "scheduler/domain/limits.h"
+#include "scheduler/engine/shutting_down.h"
 
 namespace leasehold::scheduler {
 
@@ -21,8 +22,7 @@ void TaskReaderPool::Stop() {
 
 absl::Status TaskReaderPool::Run(std::function<void()> read) {
   if (stopped_) {
-    return absl::UnavailableError(
-        "scheduler is shutting down, try another replica");
+    return ShuttingDown();
   }
   if (pool_.TryRun(std::move(read))) return absl::OkStatus();
   metrics_.reads_refused.Increment();

@@ -51,9 +51,4 @@ grpc::Status NotServed(absl::string_view method) {
       absl::StrCat(method, ": not served by this version of Leasehold"));
 }
 
-absl::Status ShuttingDown() {
-  return absl::UnavailableError(
-      "scheduler is shutting down, try another replica");
-}
-
 }  // namespace leasehold::scheduler

@@ -32,9 +32,6 @@ grpc::Status ToGrpcOfCall(const absl::Status& status,
 // For what this version does not serve yet.
 grpc::Status NotServed(absl::string_view method);
 
-// For calls that wait when the scheduler leaves.
-absl::Status ShuttingDown();
-
 }  // namespace leasehold::scheduler
 
 #endif  // SCHEDULER_RPC_GRPC_STATUS_H_

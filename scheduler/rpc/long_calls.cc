@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/engine/shutting_down.h"
 #include "scheduler/rpc/grpc_status.h"
 
 namespace leasehold::scheduler {

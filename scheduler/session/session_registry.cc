@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ids/ids.h"
 #include "common/logging/log.h"
+#include "scheduler/engine/shutting_down.h"
 
 namespace leasehold::scheduler {
 namespace {
@@ -24,8 +25,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionRegistry::OpenSession(
                                                    std::move(sink));
   std::lock_guard lock(mutex_);
   if (draining_) {
-    return absl::UnavailableError(
-        "scheduler is shutting down, try another replica");
+    return ShuttingDown();
   }
   if (sessions_.size() >= max_sessions_) {
     return absl::ResourceExhaustedError(absl::StrCat(

@@ -169,6 +169,33 @@ TEST_F(ControlBatcherTest, OneThatBreaksTheBatchFailsAlone) {
   EXPECT_EQ(failed, 2);
 }
 
+TEST_F(ControlBatcherTest, WhatIsDoneIsNotDoneAgainForItsAnswer) {
+  const auto ids = Store(std::vector<TaskSpec>(2, MakeSpec()));
+  for (const TaskId id : ids) Fail(Lease(id, 1));
+  store_.CloseGate(Role::kControl);
+  // Its answer comes on the batcher's thread, before the batch behind it.
+  batcher_.Control({ControlAction::kPause, StoreOne(), ""},
+                   [this](Answer) { store_.CloseGate(Role::kControl); });
+  store_.AwaitBlocked(Role::kControl, 1);
+  for (const TaskId id : ids) Start(ControlAction::kRetry, id);
+  const int before = store_.CallsOf(StoreMethod::kChangeTasks);
+  store_.OpenGate(Role::kControl);
+  ASSERT_TRUE(WaitFor(
+      [&] { return store_.CallsOf(StoreMethod::kChangeTasks) == before + 1; }));
+
+  store_.FailNext(StoreMethod::kGetTasks, 1, absl::InternalError("1366"));
+  store_.OpenGate(Role::kControl);
+
+  ASSERT_TRUE(answers_.Await(2));
+  for (const Answer& answer : answers_.All()) {
+    EXPECT_EQ(answer.status().code(), absl::StatusCode::kInternal);
+  }
+  for (const TaskId id : ids) {
+    EXPECT_EQ(store_.LiveRow(id)->phase, Phase::kWaiting);
+  }
+  EXPECT_EQ(store_.CallsOf(StoreMethod::kChangeTasks), before + 1);
+}
+
 TEST_F(ControlBatcherTest, TheDatabaseAwayIsSaidAtOnce) {
   const TaskId id = StoreOne();
   store_.SetReachable(false);
