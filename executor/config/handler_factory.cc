@@ -44,13 +44,18 @@ class Settings {
 
   absl::Duration GetDuration(const char* field, bool is_set,
                              const google::protobuf::Duration& value,
-                             absl::Duration otherwise, absl::Duration min) {
+                             absl::Duration otherwise, absl::Duration min,
+                             absl::Duration max = absl::Hours(24 * 7)) {
     if (!is_set) return otherwise;
     const absl::Duration duration =
         absl::Seconds(value.seconds()) + absl::Nanoseconds(value.nanos());
     if (duration < min) {
       Reject(field, absl::StrCat(absl::FormatDuration(duration), ", want ",
                                  absl::FormatDuration(min), " or more"));
+    }
+    if (duration > max) {
+      Reject(field, absl::StrCat(absl::FormatDuration(duration), ", want ",
+                                 absl::FormatDuration(max), " or less"));
     }
     return duration;
   }
@@ -121,7 +126,7 @@ std::unique_ptr<Handler> MakeExec(const config::v1::ExecHandler& config,
       settings.GetResultBytes("max_output_bytes", config.max_output_bytes());
   options.kill_grace = settings.GetDuration(
       "kill_grace", config.has_kill_grace(), config.kill_grace(),
-      absl::Seconds(5), absl::ZeroDuration());
+      absl::Seconds(5), absl::ZeroDuration(), absl::Hours(1));
 
   if (has_folder && access(options.working_folder.c_str(), X_OK) != 0) {
     settings.Reject("working_folder",

@@ -58,11 +58,10 @@ ExecOutcome ExecConversation::Run(const CancellationToken& token) {
 
   SteadyTime kill_at = SteadyTime::max();
   while (!child_.TryReap(&outcome_.wait_status)) {
-    if (token.cancelled() && cancelled_.open()) {
+    if (token.cancelled() && !terminated_) {
+      terminated_ = true;
       child_.SignalGroup(SIGTERM);
       kill_at = Now() + absl::ToChronoNanoseconds(kill_grace_);
-      // Seen once; the descriptor would keep poll from sleeping.
-      cancelled_ = Fd();
     }
     if (outcome_.too_much_output || Now() >= kill_at) {
       child_.SignalGroup(SIGKILL);
@@ -81,9 +80,14 @@ void ExecConversation::WaitForEvent(SteadyTime until) {
       {output_open ? child_.output().get() : -1, POLLIN, 0},
       {child_.error().get(), POLLIN, 0},
       {child_.pidfd().get(), POLLIN, 0},
-      {cancelled_.get(), POLLIN, 0},
+      // Seen once it would keep poll from sleeping. It stays open, though: the
+      // token may be about to write to it.
+      {terminated_ ? -1 : cancelled_.get(), POLLIN, 0},
   };
-  if (!child_.pidfd().open()) until = std::min(until, Now() + kReapPoll);
+  // Without them nothing wakes it.
+  if (!child_.pidfd().open() || !cancelled_.open()) {
+    until = std::min(until, Now() + kReapPoll);
+  }
   if (poll(fds, std::size(fds), TimeoutMs(until)) <= 0) return;
   if (fds[0].revents != 0) WriteInput();
   if (fds[1].revents != 0) ReadOutput();

@@ -43,6 +43,7 @@ class ExecConversation {
   const size_t max_output_bytes_;
   const absl::Duration kill_grace_;
   Fd cancelled_;  // An eventfd that the token's watch writes to.
+  bool terminated_ = false;
   ExecOutcome outcome_;
 };
 

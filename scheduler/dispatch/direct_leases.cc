@@ -14,15 +14,16 @@ class DirectLeases::Batch : public DirectLeaseBatch {
       const DispatchTarget::Room room = target->GetRoom();
       const int free = std::min(room.free_leases, room.free_slots);
       if (free <= 0) continue;
-      std::vector<LaneId> lanes = target->lanes();
-      std::erase_if(lanes,
-                    [&](LaneId lane) { return leaser_.lanes_.Paused(lane); });
-      // A slot belongs to what waits for it, of whatever lane.
-      const bool idle =
-          std::all_of(lanes.begin(), lanes.end(),
-                      [this](LaneId lane) { return NothingWaits(lane); });
+      std::vector<LaneId> open;
+      bool idle = true;
+      for (const LaneId lane : target->lanes()) {
+        const LaneNow now = Look(lane);
+        if (now == LaneNow::kIdle) open.push_back(lane);
+        // A slot belongs to what waits for it, of whatever lane.
+        idle &= now != LaneNow::kBusy;
+      }
       if (!idle) continue;
-      placement_.AddSession(free, free, lanes);
+      placement_.AddSession(free, free, open);
       sessions_.push_back({std::move(target), room.heartbeat_sequence, {}});
     }
   }
@@ -77,17 +78,23 @@ class DirectLeases::Batch : public DirectLeaseBatch {
     std::vector<LeaseMessage> leases;
   };
 
-  // Asked once a batch: what comes to wait during it comes after.
-  bool NothingWaits(LaneId lane) {
-    const auto [it, fresh] = nothing_waits_.try_emplace(lane, false);
-    if (fresh) it->second = leaser_.index_.NothingWaits(lane);
+  enum class LaneNow { kPaused, kBusy, kIdle };
+
+  // Asked once a batch and lane, however many executors serve it: what comes to
+  // wait during the batch comes after.
+  LaneNow Look(LaneId lane) {
+    const auto [it, fresh] = lanes_now_.try_emplace(lane, LaneNow::kPaused);
+    if (fresh && !leaser_.lanes_.Paused(lane)) {
+      it->second =
+          leaser_.index_.NothingWaits(lane) ? LaneNow::kIdle : LaneNow::kBusy;
+    }
     return it->second;
   }
 
   const DirectLeases& leaser_;
   Placement placement_;
   std::vector<Session> sessions_;
-  absl::flat_hash_map<LaneId, bool> nothing_waits_;
+  absl::flat_hash_map<LaneId, LaneNow> lanes_now_;
 };
 
 std::unique_ptr<DirectLeaseBatch> DirectLeases::Begin() {

@@ -87,6 +87,15 @@ TEST(ExecutorConfig, NamesEveryMistakeAtOnceWithItsPlace) {
           "one"}));
 }
 
+TEST(ExecutorConfig, BoundsDurations) {
+  EXPECT_EQ(MistakesOf("queue { name: \"q\"\n"
+                       "  handler { type: \"a\" exec { argv: \"true\"\n"
+                       "    kill_grace { seconds: 315576000000 } } } }\n"),
+            (std::vector<std::string>{
+                "f:3:5: queue[0].handler[0].exec.kill_grace: 87660000h, want "
+                "1h or less"}));
+}
+
 TEST(ExecutorConfig, NamesMistakesOfItsOwnNextToThoseOfHandlers) {
   EXPECT_EQ(MistakesOf("slots: 0 max_leases: -1\n"
                        "scheduler: \"a:1\" scheduler: \"127.0.0.1\"\n"
