@@ -3,86 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/scheduler/engine/core_fixture.h"
+#include "tests/scheduler/dispatch/ready_index_fixture.h"
 
 namespace leasehold::scheduler {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAreArray;
-
-class ReadyIndexTest : public CoreFixture {
- protected:
-  std::unique_ptr<ReadyIndex> NewIndex(size_t max_tasks = 100'000,
-                                       size_t max_bytes = 1 << 20) {
-    auto index = std::make_unique<ReadyIndex>(db_clock_, max_tasks, max_bytes,
-                                              [this] { ++wakes_; });
-    index->Serve({lane_});
-    return index;
-  }
-
-  Placement Room(int leases = 1'000'000, std::vector<LaneId> lanes = {}) {
-    Placement placement;
-    if (lanes.empty()) lanes = {lane_};
-    placement.AddSession(leases, leases, lanes);
-    return placement;
-  }
-
-  // What a round of the dispatcher does before it takes. False: nothing new.
-  bool ReadOnce(ReadyIndex& index, int page_tasks = 1'000) {
-    bool any = false;
-    for (const ReadyIndex::Scan& scan : index.PlanScans(room_)) {
-      any |= index.AddPage(
-          scan, store_
-                    .ScanReady(scan.lane_id, scan.priority, scan.after.run_us,
-                               scan.after.id, NowUs() + kScanAheadUs,
-                               page_tasks, scan.share)
-                    .value());
-    }
-    return any;
-  }
-  void Poll(ReadyIndex& index) {
-    index.NoteHeads(store_.ListReadyHeads().value(), room_, NowUs());
-    while (ReadOnce(index)) {
-    }
-  }
-
-  std::vector<TaskId> TakeIds(ReadyIndex& index, size_t limit = 1'000'000) {
-    Placement placement = room_;
-    std::vector<TaskId> ids;
-    for (const auto& taken : index.Take(placement, limit)) {
-      ids.push_back(taken.task.id);
-    }
-    return ids;
-  }
-
-  OfferedTask Offered(TaskId id, int64_t run_us, LaneId lane = 0) {
-    OfferedTask offer;
-    offer.task.id = id;
-    offer.task.lane_id = lane == 0 ? lane_ : lane;
-    offer.task.priority = 5;
-    offer.task.run_us = run_us;
-    return offer;
-  }
-  void Offer(ReadyIndex& index, OfferedTask offer) {
-    std::vector<OfferedTask> offers;
-    offers.push_back(std::move(offer));
-    index.Offer(std::move(offers));
-  }
-  // A row that became visible just now, whatever its run_us.
-  TaskId CommitLate(int64_t run_us) {
-    const TaskId id = StoreOne();
-    LiveTask row = *store_.LiveRow(id);
-    row.run_us = run_us;
-    store_.PutLiveRow(row);
-    return id;
-  }
-
-  Placement room_ = Room();
-  int wakes_ = 0;
-};
 
 TEST_F(ReadyIndexTest, TakesByPriorityThenDueTimeThenIdOverLanes) {
   const LaneId other = lanes_.Intern({LaneName("q", "u")}).value()[0];
@@ -435,92 +365,6 @@ TEST_F(ReadyIndexTest, TwoIndexesOverOneStoreFindEverything) {
 
   EXPECT_EQ(TakeIds(*one), ids);
   EXPECT_EQ(TakeIds(*two), ids);
-}
-
-TEST_F(ReadyIndexTest, NothingWaitsInALaneThatWasReadWhole) {
-  auto index = NewIndex();
-  EXPECT_FALSE(index->NothingWaits(lane_)) << "not read yet";
-
-  Poll(*index);
-
-  EXPECT_TRUE(index->NothingWaits(lane_));
-  EXPECT_FALSE(index->NothingWaits(lane_ + 1)) << "nobody serves it";
-}
-
-TEST_F(ReadyIndexTest, OnlyWhatIsDueWaits) {
-  auto index = NewIndex();
-  Poll(*index);
-  Offer(*index, Offered(1, NowUs() + 1'000'000));
-  EXPECT_TRUE(index->NothingWaits(lane_));
-
-  Advance(absl::Seconds(1));
-
-  EXPECT_FALSE(index->NothingWaits(lane_));
-}
-
-TEST_F(ReadyIndexTest, ReadsItsShareAndLeavesTheOthers) {
-  const auto ids = Store(std::vector<TaskSpec>(10, MakeSpec()));
-  auto index = NewIndex();
-  index->SetShare({1, 2});
-
-  Poll(*index);
-
-  for (const TaskId id : TakeIds(*index)) EXPECT_EQ(id % 2, 1);
-  EXPECT_THAT(index->TakeForeignScans(), IsEmpty());
-}
-
-TEST_F(ReadyIndexTest, HelpsItselfToWhatNobodyTakes) {
-  const TaskId id = StoreOne();
-  auto index = NewIndex();
-  index->SetShare({static_cast<int>((id + 1) % 2), 2});
-  Poll(*index);
-  Poll(*index);
-  EXPECT_THAT(TakeIds(*index), IsEmpty());
-
-  Advance(absl::Microseconds(kForeignWaitUs));
-  Poll(*index);
-
-  const auto scans = index->TakeForeignScans();
-  ASSERT_THAT(scans, SizeIs(1));
-  EXPECT_EQ(scans[0].share, IdShare{});
-  index->AddForeign(scans[0],
-                    store_
-                        .ScanReady(lane_, 5, 0, 0, NowUs() - kForeignWaitUs, 10,
-                                   scans[0].share)
-                        .value());
-  EXPECT_THAT(TakeIds(*index), ElementsAre(id));
-}
-
-TEST_F(ReadyIndexTest, HelpsThoughItsOwnTasksNeverEnd) {
-  const TaskId foreign = StoreOne();
-  auto index = NewIndex();
-  index->SetShare({static_cast<int>((foreign + 1) % 2), 2});
-  Poll(*index);
-  Poll(*index);
-  const auto keep_busy = [&] { Offer(*index, Offered(foreign + 1, NowUs())); };
-  keep_busy();
-  Poll(*index);
-  EXPECT_THAT(index->TakeForeignScans(), IsEmpty()) << "not long enough";
-  TakeIds(*index);
-
-  Advance(absl::Microseconds(kForeignWaitUs));
-  keep_busy();
-  Poll(*index);
-
-  EXPECT_THAT(index->TakeForeignScans(), SizeIs(1));
-}
-
-TEST_F(ReadyIndexTest, AnotherShareStartsOver) {
-  const auto ids = Store(std::vector<TaskSpec>(10, MakeSpec()));
-  auto index = NewIndex();
-  index->SetShare({0, 2});
-  Poll(*index);
-  const size_t own = TakeIds(*index).size();
-
-  index->SetShare({0, 1});
-  Poll(*index);
-
-  EXPECT_THAT(TakeIds(*index), SizeIs(10)) << own << " were taken before";
 }
 
 }  // namespace

@@ -172,9 +172,10 @@ TEST_F(ControlBatcherTest, OneThatBreaksTheBatchFailsAlone) {
 TEST_F(ControlBatcherTest, WhatIsDoneIsNotDoneAgainForItsAnswer) {
   const auto ids = Store(std::vector<TaskSpec>(2, MakeSpec()));
   for (const TaskId id : ids) Fail(Lease(id, 1));
+  const TaskId first = StoreOne();
   store_.CloseGate(Role::kControl);
   // Its answer comes on the batcher's thread, before the batch behind it.
-  batcher_.Control({ControlAction::kPause, StoreOne(), ""},
+  batcher_.Control({ControlAction::kPause, first, ""},
                    [this](Answer) { store_.CloseGate(Role::kControl); });
   store_.AwaitBlocked(Role::kControl, 1);
   for (const TaskId id : ids) Start(ControlAction::kRetry, id);

@@ -252,6 +252,19 @@ class GrpcServerTest : public testing::Test {
     tasks = v1::TaskService::NewStub(channel);
   }
 
+  grpc::Status Wait(const std::string& id, int64_t timeout_ms,
+                    v1::Task* response, absl::Duration deadline = kPatience) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         absl::ToChronoMilliseconds(deadline));
+    v1::WaitTaskRequest request;
+    request.set_task_id(id);
+    request.mutable_timeout()->set_seconds(timeout_ms / 1000);
+    request.mutable_timeout()->set_nanos(
+        static_cast<int32_t>(timeout_ms % 1000 * 1'000'000));
+    return tasks->WaitTask(&context, request, response);
+  }
+
   std::shared_ptr<grpc::Channel> NewChannel() const {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
