@@ -1,5 +1,5 @@
-// Who can take a task the moment it is stored: sessions with free slots, for
-// lanes in which nothing is due.
+// Who can take a task the moment it is stored: sessions with free slots for
+// which nothing waits in any of their lanes.
 #ifndef SCHEDULER_DISPATCH_DIRECT_LEASES_H_
 #define SCHEDULER_DISPATCH_DIRECT_LEASES_H_
 
